@@ -1,0 +1,17 @@
+// Analytic prior: a roofline estimate from a program's features, with no measurement at all.
+#pragma once
+
+#include <span>
+
+#include "schedules/target.h"
+#include "schedules/workload.h"
+
+namespace kindred {
+
+// The least time the target's peaks allow for the workload: max(FLOP / peak, compulsory bytes / bandwidth). ns.
+double RooflineNs(const Workload& canonical, const Target& target);
+
+// Estimated time of the program that `features` (ExtractFeatures) describe. ns.
+double PriorNs(std::span<const float> features, const Workload& canonical, const Target& target);
+
+}  // namespace kindred

@@ -1,0 +1,21 @@
+// The steps that bring a log from one schema version (PRAGMA user_version) to the next.
+//
+// A step that has been released is never changed: a new one is added. Logs of newer versions are
+// refused.
+#pragma once
+
+#include <span>
+
+namespace kindred {
+
+// Migrations()[i] is the SQL that leads from version i to version i + 1.
+std::span<const char* const> Migrations();
+
+inline constexpr int kSchemaVersion = 2;
+// PRAGMA application_id of a log: "Kndr".
+inline constexpr int kApplicationId = 0x4b6e6472;
+
+extern const char kMigration1Tables[];
+extern const char kMigration2Views[];
+
+}  // namespace kindred

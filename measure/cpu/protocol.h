@@ -1,0 +1,86 @@
+// What the runner and its worker say to each other: one JSON object per line, requests on the worker's
+// descriptor 3, answers on descriptor 4, one answer per request.
+//
+//   {"do":"open", "workload":TEXT, "seed":"N", "cpus":[..], "index_inputs":[{"tensor","positions"}],
+//    "positions":[[[..]]]}                      new workload: allocates and fills its inputs
+//   {"do":"load_reference", "file":PATH}        reads the reference's outputs from a file
+//   {"do":"compute_reference", "file":PATH, "keep_from_s":S, "call":CALL, "outputs":[{"value","bound"}]}
+//   {"do":"candidate", "call":CALL, "limits":{..}, "incumbent_ns":T, "never_abandon":BOOL}
+//
+//   CALL = {"library","entry","prepare_entry","workspace_bytes",
+//           "arguments":[{"tensor","name","type","elements","access"}]}
+//
+//   {"status":"ok", ...}                        an Outcome; to the others only status and message
+//   {"status":"failed", "message":..}           the request could not be served: the runner's Error
+// A worker that meets a signal in a candidate answers with the cause and ends.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "measure/runner.h"
+#include "schedules/base/result.h"
+#include "schedules/kernel.h"
+#include "schedules/outcome.h"
+
+namespace kindred {
+
+struct KernelCall {
+  std::string library, entry, prepare_entry;
+  std::vector<KernelArgument> arguments;
+  std::int64_t workspace_bytes = 0;
+};
+
+struct OpenRequest {
+  std::string workload;  // text form
+  std::uint64_t seed = 0;
+  std::vector<int> cpus;
+  // How the reference's elements lie among the outputs' (measure/internal/sampled_workload.h).
+  struct IndexInput {
+    int tensor = -1;
+    std::vector<std::int64_t> positions;
+  };
+  std::vector<IndexInput> index_inputs;
+  std::vector<std::vector<std::vector<std::int64_t>>> positions;
+};
+
+struct ComputeReferenceRequest {
+  std::string file;
+  double keep_from_s = 0;  // results that took at least this long are written to `file`
+  KernelCall call;
+  struct Output {
+    int value = -1, bound = -1;
+  };
+  std::vector<Output> outputs;
+};
+
+struct CandidateRequest {
+  KernelCall call;
+  MeasureLimits limits;
+  double incumbent_ns = 0;
+  bool never_abandon = false;
+};
+
+// `failed`: the request itself, not a candidate, went wrong.
+struct Answer {
+  bool failed = false;
+  Outcome outcome;
+};
+
+nlohmann::json ToJson(const OpenRequest& request);
+nlohmann::json ToJson(const ComputeReferenceRequest& request);
+nlohmann::json ToJson(const CandidateRequest& request);
+nlohmann::json LoadReferenceJson(const std::string& file);
+std::string AnswerLine(const Answer& answer);
+
+// The `from` functions throw nlohmann::json::exception on a malformed object; both ends catch at the line.
+OpenRequest OpenRequestFrom(const nlohmann::json& json);
+ComputeReferenceRequest ComputeReferenceRequestFrom(const nlohmann::json& json);
+CandidateRequest CandidateRequestFrom(const nlohmann::json& json);
+// Error (kInternal): not an answer.
+Result<Answer> ParseAnswer(const std::string& line);
+
+}  // namespace kindred

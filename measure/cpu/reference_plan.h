@@ -1,0 +1,26 @@
+// How a workload's outputs will be judged: the reference program, and which elements it computes.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "measure/cpu/protocol.h"
+#include "schedules/kernel.h"
+#include "schedules/target.h"
+#include "schedules/workload.h"
+
+namespace kindred {
+
+// Above this a reference computes a sample of the outputs: in plain loops of f64 it is about a second.
+inline constexpr std::int64_t kReferenceFlopLimit = 500'000'000;
+
+struct ReferencePlan {
+  KernelSource source;  // LowerNaive(WithErrorBounds(workload or a sample of it))
+  OpenRequest open;     // all but the processors
+  std::vector<ComputeReferenceRequest::Output> outputs;
+  std::string file_name;  // of its results: from the source, the seed and the sample
+};
+
+ReferencePlan PlanReference(const Workload& workload, std::uint64_t seed, const Target& target);
+
+}  // namespace kindred

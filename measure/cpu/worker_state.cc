@@ -1,0 +1,395 @@
+#include "measure/cpu/worker_state.h"
+
+#include <dlfcn.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <new>
+#include <optional>
+
+#include "measure/cpu/control_kernel.h"
+#include "measure/cpu/fault_report.h"
+#include "measure/internal/cache_directory.h"
+#include "measure/internal/cpu_info.h"
+#include "schedules/inputs.h"
+#include "schedules/text_form.h"
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define KINDRED_ADDRESS_SPACE_IS_HUGE 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define KINDRED_ADDRESS_SPACE_IS_HUGE 1
+#endif
+#endif
+
+namespace kindred {
+namespace {
+
+using EntryFunction = int (*)(void* const* buffers, const std::int64_t* extents, void* workspace);
+
+constexpr std::string_view kReferenceMagic = "KDREF1\n";
+
+struct LibraryCloser {
+  void operator()(void* handle) const { dlclose(handle); }
+};
+
+// Bytes of address space in use.
+std::int64_t AddressSpace() {
+  std::ifstream file("/proc/self/statm");
+  std::int64_t pages = 0;
+  file >> pages;
+  return pages * sysconf(_SC_PAGESIZE);
+}
+
+// Bounds what a candidate may allocate, as long as it lives. Where a sanitizer has reserved the address
+// space there is no such bound.
+class MemoryLimit {
+ public:
+  explicit MemoryLimit(std::int64_t bytes) {
+#if !defined(KINDRED_ADDRESS_SPACE_IS_HUGE)
+    if (bytes <= 0) return;
+    getrlimit(RLIMIT_AS, &before_);
+    rlimit limit = before_;
+    limit.rlim_cur = static_cast<rlim_t>(AddressSpace() + bytes);
+    active_ = setrlimit(RLIMIT_AS, &limit) == 0;
+#else
+    (void)bytes;
+#endif
+  }
+  ~MemoryLimit() {
+    if (active_) setrlimit(RLIMIT_AS, &before_);
+  }
+  MemoryLimit(const MemoryLimit&) = delete;
+  MemoryLimit& operator=(const MemoryLimit&) = delete;
+
+ private:
+  rlimit before_ = {};
+  bool active_ = false;
+};
+
+Outcome Failure(Status status, std::string message) {
+  Outcome outcome;
+  outcome.status = status;
+  outcome.message = std::move(message);
+  return outcome;
+}
+
+void Name(const GuardedBuffer& buffer, bool read_only) {
+  AddRegion({buffer.begin(), buffer.end(), buffer.data(), buffer.bytes(), read_only}, buffer.name());
+}
+
+template <typename T>
+void Append(std::string& bytes, const std::vector<T>& values) {
+  bytes.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T));
+}
+
+template <typename T>
+bool Take(std::string_view& bytes, std::vector<T>& values, std::size_t count) {
+  if (bytes.size() / sizeof(T) < count) return false;
+  values.resize(count);
+  std::memcpy(values.data(), bytes.data(), count * sizeof(T));
+  bytes.remove_prefix(count * sizeof(T));
+  return true;
+}
+
+}  // namespace
+
+// A kernel with all of its buffers.
+struct WorkerState::LoadedKernel {
+  std::unique_ptr<void, LibraryCloser> library;
+  EntryFunction entry = nullptr, prepare = nullptr;
+  std::vector<GuardedBuffer> prepared;
+  std::optional<GuardedBuffer> workspace;
+  std::vector<void*> buffers;  // in the order of the arguments
+  // Why it cannot be run, if so.
+  std::optional<Outcome> failure;
+
+  int Call(EntryFunction function, const std::vector<std::int64_t>& extents) const {
+    errno = 0;
+    return function(buffers.data(), extents.data(), workspace ? workspace->data() : nullptr);
+  }
+};
+
+WorkerState::WorkerState() : control_(RunControlKernel) {}
+
+Result<void> WorkerState::Open(const OpenRequest& request) {
+  has_reference_ = false;
+  inputs_.clear();
+  outputs_.clear();
+  expected_.clear();
+  output_tensors_.clear();
+  extents_.clear();
+  PinTo(request.cpus);
+
+  KINDRED_TRY(workload_, ParseWorkload(request.workload));
+  for (const Symbol& symbol : workload_.symbols)
+    extents_.push_back(symbol.likely.empty() ? symbol.high : symbol.likely.front());
+
+  std::string hashes;
+  for (const int tensor : ArgumentTensors(workload_)) {
+    const Tensor& t = workload_.tensors[tensor];
+    KINDRED_TRY(GuardedBuffer buffer, GuardedBuffer::Make(t.name, Bytes(t)));
+    if (workload_.ProducerOf(tensor) == nullptr) {
+      FillInput(workload_, tensor, request.seed, buffer.span());
+      hashes += HashOf({reinterpret_cast<const char*>(buffer.data()),
+                        static_cast<std::size_t>(buffer.bytes())}).Hex();
+      buffer.SetReadOnly(true);
+      inputs_.emplace(tensor, std::move(buffer));
+      continue;
+    }
+    ExpectedOutput& expected = expected_.emplace_back();
+    expected.name = t.name;
+    expected.type = t.type;
+    for (const Extent& extent : t.shape) expected.shape.push_back(extent.value);
+    if (output_tensors_.size() < request.positions.size())
+      expected.positions = request.positions[output_tensors_.size()];
+    expected.positions.resize(expected.shape.size());
+    output_tensors_.push_back(tensor);
+    outputs_.emplace(tensor, std::move(buffer));
+  }
+  for (const OpenRequest::IndexInput& index : request.index_inputs) {
+    const auto bytes = static_cast<std::int64_t>(index.positions.size() * sizeof(std::int64_t));
+    KINDRED_TRY(GuardedBuffer buffer, GuardedBuffer::Make("sample", bytes));
+    std::memcpy(buffer.data(), index.positions.data(), static_cast<std::size_t>(bytes));
+    hashes += HashOf({reinterpret_cast<const char*>(buffer.data()), static_cast<std::size_t>(bytes)}).Hex();
+    buffer.SetReadOnly(true);
+    inputs_.emplace(index.tensor, std::move(buffer));
+  }
+  inputs_hash_ = HashOf(hashes);
+  return {};
+}
+
+Result<void> WorkerState::LoadReference(const std::string& file) {
+  std::ifstream stream(file, std::ios::binary);
+  const std::string content(std::istreambuf_iterator<char>(stream), {});
+  std::string_view bytes = content;
+  const std::string head = std::string(kReferenceMagic) + inputs_hash_.Hex();
+  if (!bytes.starts_with(head)) return NotFound("no reference of these inputs in " + file);
+  bytes.remove_prefix(head.size());
+  for (ExpectedOutput& e : expected_) {
+    std::vector<std::uint64_t> shape;  // elements, whether they are integers
+    bool complete = Take(bytes, shape, 2);
+    if (complete) {
+      e.integral = shape[1] != 0;
+      complete = (e.integral ? Take(bytes, e.integers, shape[0]) : Take(bytes, e.values, shape[0])) &&
+                 Take(bytes, e.bounds, shape[0]);
+    }
+    if (!complete) return NotFound("the reference file " + file + " is cut short");
+  }
+  has_reference_ = true;
+  return {};
+}
+
+Result<void> WorkerState::WriteReference(const std::string& file) const {
+  std::string bytes = std::string(kReferenceMagic) + inputs_hash_.Hex();
+  for (const ExpectedOutput& e : expected_) {
+    Append(bytes, std::vector<std::uint64_t>{e.bounds.size(), e.integral ? 1u : 0u});
+    Append(bytes, e.integers);
+    Append(bytes, e.values);
+    Append(bytes, e.bounds);
+  }
+  const std::string unfinished = file + "." + std::to_string(getpid());
+  Result<void> written = WriteFile(unfinished, bytes);
+  if (written && rename(unfinished.c_str(), file.c_str()) != 0)
+    written = Environment("cannot write " + file + ": " + std::strerror(errno));
+  if (!written) unlink(unfinished.c_str());
+  return written;
+}
+
+Result<WorkerState::LoadedKernel> WorkerState::Load(const KernelCall& call) {
+  LoadedKernel kernel;
+  kernel.library.reset(dlopen(call.library.c_str(), RTLD_NOW | RTLD_LOCAL));
+  if (!kernel.library) {
+    kernel.failure = Failure(Status::kBuildError, std::string("cannot be loaded: ") + dlerror());
+    return kernel;
+  }
+  const auto symbol = [&](const std::string& name) {
+    const auto function = reinterpret_cast<EntryFunction>(dlsym(kernel.library.get(), name.c_str()));
+    if (function == nullptr)
+      kernel.failure = Failure(Status::kBuildError, "the source does not define its entry as a C function");
+    return function;
+  };
+  kernel.entry = symbol(call.entry);
+  if (!call.prepare_entry.empty()) kernel.prepare = symbol(call.prepare_entry);
+
+  ClearRegions();
+  const auto scratch = [&](const std::string& name, std::int64_t bytes) -> std::optional<GuardedBuffer> {
+    auto made = GuardedBuffer::Make(name, bytes);
+    if (!made) {
+      kernel.failure = Failure(Status::kOutOfMemory, made.error().message);
+      return std::nullopt;
+    }
+    made->Fill(kUnwritten);
+    return std::move(*made);
+  };
+  for (const KernelArgument& argument : call.arguments) {
+    const std::int64_t bytes = argument.elements * ByteSize(argument.type);
+    if (argument.access == KernelArgument::Access::kPrepared) {
+      auto buffer = scratch(argument.name, bytes);
+      if (!buffer) return kernel;
+      kernel.buffers.push_back(buffer->data());
+      Name(*buffer, true);
+      kernel.prepared.push_back(std::move(*buffer));
+      continue;
+    }
+    const bool output = outputs_.contains(argument.tensor);
+    const auto& from = output ? outputs_ : inputs_;
+    const auto found = from.find(argument.tensor);
+    if (found == from.end() || found->second.bytes() != bytes)
+      return Internal("argument " + argument.name + " of a kernel is no tensor of its workload");
+    kernel.buffers.push_back(found->second.data());
+    Name(found->second, !output);
+  }
+  if (call.workspace_bytes > 0) {
+    kernel.workspace = scratch("workspace", call.workspace_bytes);
+    if (kernel.workspace) Name(*kernel.workspace, false);
+  }
+  return kernel;
+}
+
+Result<void> WorkerState::ComputeReference(const ComputeReferenceRequest& request) {
+  // Its outputs are f64 or integers, of its own workload.
+  std::map<int, GuardedBuffer> usual = std::exchange(outputs_, {});
+  struct Restore {
+    std::map<int, GuardedBuffer>&from, &to;
+    ~Restore() { to = std::move(from); }
+  } restore{usual, outputs_};
+  std::map<int, const KernelArgument*> written;
+  for (const KernelArgument& argument : request.call.arguments) {
+    if (argument.access != KernelArgument::Access::kWrite) continue;
+    KINDRED_TRY(GuardedBuffer buffer,
+                GuardedBuffer::Make(argument.name, argument.elements * ByteSize(argument.type)));
+    outputs_.emplace(argument.tensor, std::move(buffer));
+    written[argument.tensor] = &argument;
+  }
+  KINDRED_TRY(LoadedKernel kernel, Load(request.call));
+  if (kernel.failure) return Internal("the reference " + kernel.failure->message);
+  SetStage("in the reference program");
+  const double start = NowNs();
+  int code = kernel.prepare != nullptr ? kernel.Call(kernel.prepare, extents_) : 0;
+  if (code == 0) code = kernel.Call(kernel.entry, extents_);
+  const double took_s = (NowNs() - start) / 1e9;
+  SetStage("");
+  if (code != 0) return Internal("the reference program returned " + std::to_string(code));
+
+  if (request.outputs.size() != expected_.size())
+    return Internal("the reference has another number of outputs than the workload");
+  for (std::size_t i = 0; i < expected_.size(); ++i) {
+    const auto value = written.find(request.outputs[i].value), bound = written.find(request.outputs[i].bound);
+    if (value == written.end() || bound == written.end() ||
+        value->second->elements != bound->second->elements)
+      return Internal("the reference does not compute output " + expected_[i].name);
+    const std::byte* const values = outputs_.at(value->first).data();
+    const std::byte* const bounds = outputs_.at(bound->first).data();
+    ExpectedOutput& e = expected_[i];
+    e.integral = IsInteger(value->second->type);
+    for (std::int64_t k = 0; k < value->second->elements; ++k) {
+      if (e.integral) {
+        e.integers.push_back(ReadInteger(value->second->type, values, k));
+      } else {
+        e.values.push_back(ReadElement(value->second->type, values, k));
+      }
+      e.bounds.push_back(ReadElement(bound->second->type, bounds, k));
+    }
+  }
+  has_reference_ = true;
+  if (took_s >= request.keep_from_s) return WriteReference(request.file);
+  return {};
+}
+
+Outcome WorkerState::Check(const LoadedKernel& kernel) const {
+  for (const auto& [tensor, buffer] : outputs_) {
+    if (std::string damage = buffer.Damage(); !damage.empty())
+      return Failure(Status::kOutOfBounds, "output " + damage);
+  }
+  for (const GuardedBuffer& buffer : kernel.prepared) {
+    if (std::string damage = buffer.Damage(); !damage.empty())
+      return Failure(Status::kOutOfBounds, "prepared buffer " + damage);
+  }
+  if (kernel.workspace) {
+    if (std::string damage = kernel.workspace->Damage(); !damage.empty())
+      return Failure(Status::kOutOfBounds, damage);
+  }
+  for (std::size_t i = 0; i < expected_.size(); ++i) {
+    std::string difference = FirstDifference(expected_[i], outputs_.at(output_tensors_[i]).data());
+    if (!difference.empty()) return Failure(Status::kWrongAnswer, std::move(difference));
+  }
+  return {};
+}
+
+Result<Outcome> WorkerState::Measure(const CandidateRequest& request) {
+  if (!has_reference_) return Internal("a candidate came before the reference");
+  for (auto& [tensor, buffer] : outputs_) {
+    buffer.Mend();
+    buffer.Fill(kUnwritten);
+  }
+  KINDRED_TRY(LoadedKernel kernel, Load(request.call));
+  if (kernel.failure) return std::move(*kernel.failure);
+  Outcome outcome;
+  {
+    const MemoryLimit limit(request.limits.memory_bytes);
+    try {
+      outcome = Run(kernel, request);
+    } catch (const std::bad_alloc&) {  // the candidate has left nothing for the worker itself
+      outcome = Failure(Status::kOutOfMemory, "no memory left after a run");
+    }
+  }
+  SetStage("");
+  ClearRegions();
+  return outcome;
+}
+
+Outcome WorkerState::Run(LoadedKernel& kernel, const CandidateRequest& request) {
+  const auto error = [](const char* what, int code) {
+    if (errno == ENOMEM)
+      return Failure(Status::kOutOfMemory, std::string(what) + " returned " + std::to_string(code) +
+                                               " after an allocation failed");
+    return Failure(Status::kRunError, std::string(what) + " returned " + std::to_string(code));
+  };
+  if (kernel.prepare != nullptr) {
+    SetStage("in the prepare step");
+    if (const int code = kernel.Call(kernel.prepare, extents_); code != 0)
+      return error("the prepare step", code);
+    for (const GuardedBuffer& buffer : kernel.prepared) {
+      if (std::string damage = buffer.Damage(); !damage.empty())
+        return Failure(Status::kOutOfBounds, "prepared buffer " + damage);
+    }
+  }
+  for (GuardedBuffer& buffer : kernel.prepared) buffer.SetReadOnly(true);
+  SetStage("in the first run");
+  const double start = NowNs();
+  const int code = kernel.Call(kernel.entry, extents_);
+  const double first_run_ns = NowNs() - start;
+  if (code != 0) return error("the kernel", code);
+  Outcome outcome = Check(kernel);
+  if (outcome.status != Status::kOk) return outcome;
+
+  SetStage("while it was timed");
+  TimingRequest timing_request;
+  timing_request.limits = request.limits;
+  timing_request.incumbent_ns = request.incumbent_ns;
+  timing_request.never_abandon = request.never_abandon;
+  timing_request.first_run_ns = first_run_ns;
+  Timing timing = TakeSamples(timing_request, NowNs,
+                              [&] { return kernel.Call(kernel.entry, extents_); }, control_);
+  if (timing.run_error != 0) return error("a repeated run", timing.run_error);
+  // Again: a kernel that relies on what its first run left behind is wrong.
+  outcome = Check(kernel);
+  if (outcome.status != Status::kOk) {
+    outcome.message += " (in a repeated run; the first was right)";
+    return outcome;
+  }
+  outcome.status = timing.abandoned ? Status::kAbandoned : Status::kOk;
+  outcome.validated = true;
+  outcome.median_ns = timing.median_ns;
+  outcome.samples = std::move(timing.samples);
+  outcome.control_ns = timing.control_ns;
+  return outcome;
+}
+
+}  // namespace kindred

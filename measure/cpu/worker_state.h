@@ -1,0 +1,50 @@
+// What a worker keeps of the workload it serves: buffers, the reference's outputs, and the steps that use
+// them. One per process; single-threaded.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "measure/cpu/protocol.h"
+#include "measure/internal/guarded_buffer.h"
+#include "measure/internal/validate.h"
+#include "measure/timing.h"
+#include "schedules/base/hash.h"
+#include "schedules/workload.h"
+
+namespace kindred {
+
+class WorkerState {
+ public:
+  WorkerState();
+
+  // Error: the text does not parse; no memory for the workload's buffers.
+  Result<void> Open(const OpenRequest& request);
+  // Error: no such file, or not of these inputs.
+  Result<void> LoadReference(const std::string& file);
+  // Error: the kernel cannot be loaded or returns an error; no memory.
+  Result<void> ComputeReference(const ComputeReferenceRequest& request);
+  // Error: nothing is open. What the candidate does wrong is its Outcome.
+  Result<Outcome> Measure(const CandidateRequest& request);
+
+ private:
+  struct LoadedKernel;
+  Result<LoadedKernel> Load(const KernelCall& call);
+  Outcome Run(LoadedKernel& kernel, const CandidateRequest& request);
+  // Empty where all outputs are right and nothing else was written.
+  Outcome Check(const LoadedKernel& kernel) const;
+  Result<void> WriteReference(const std::string& file) const;
+
+  Workload workload_;
+  std::vector<std::int64_t> extents_;             // of the symbolic axes
+  std::map<int, GuardedBuffer> inputs_, outputs_;  // by tensor id; index inputs beyond the workload's ids
+  Hash128 inputs_hash_;
+  std::vector<ExpectedOutput> expected_;  // in the order of the workload's outputs
+  std::vector<int> output_tensors_;
+  bool has_reference_ = false;
+  ControlKernel control_;
+};
+
+}  // namespace kindred

@@ -1,0 +1,184 @@
+#include "schedules/emit_c.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <set>
+#include <sstream>
+
+#include "schedules/internal/emit_context.h"
+#include "schedules/internal/emit_stmt.h"
+#include "schedules/internal/lower_common.h"
+#include "schedules/text_form.h"
+
+namespace kindred {
+namespace {
+
+using internal::EmitContext;
+
+constexpr std::array<std::string_view, 46> kReserved = {
+    "auto",     "break",   "case",     "char",     "const",    "continue", "default", "do",
+    "double",   "else",    "enum",     "extern",   "float",    "for",      "goto",    "if",
+    "inline",   "int",     "long",     "register", "restrict", "return",   "short",   "signed",
+    "sizeof",   "static",  "struct",   "switch",   "typedef",  "union",    "unsigned", "void",
+    "volatile", "while",   "asm",      "typeof",   "linux",    "unix",     "i386",    "main",
+    "buffers",  "extents", "workspace", "int64_t", "uint64_t", "errno"};
+
+// C identifiers, each given out once.
+class Names {
+ public:
+  std::string Unique(const std::string& wanted) {
+    std::string base;
+    for (const char c : wanted)
+      base += std::isalnum(static_cast<unsigned char>(c)) || c == '_' ? c : '_';
+    if (base.empty() || std::isdigit(static_cast<unsigned char>(base[0])) || base[0] == '_')
+      base = "v" + base;
+    // t0, t1, ... are the printer's temporaries; x_0 could be an element of the registers x.
+    const bool temporary = base.size() > 1 && base[0] == 't' &&
+                           std::all_of(base.begin() + 1, base.end(), [](unsigned char c) {
+                             return std::isdigit(c) != 0;
+                           });
+    if (temporary) base = "tensor" + base.substr(1);
+    const bool reserved = std::find(kReserved.begin(), kReserved.end(), base) != kReserved.end() ||
+                          base.rfind("kd_", 0) == 0;
+    std::string name = reserved ? base + "_" : base;
+    for (int i = 1; !taken_.insert(name).second; ++i) name = fmt::format("{}{}_", base, i);
+    return name;
+  }
+
+ private:
+  std::set<std::string> taken_;
+};
+
+std::string HeadComment(const Program& program, const Workload& workload) {
+  std::string text = fmt::format("// Kernel {}.\n//\n// Computes:\n", program.name);
+  const auto lines = [&text](const std::string& block) {
+    std::istringstream in(block);
+    for (std::string line; std::getline(in, line);) {
+      while (!line.empty() && (line.back() == '\\' || line.back() == '\r')) line.pop_back();
+      text += "//   " + line + "\n";
+    }
+  };
+  lines(PrintWorkload(workload));
+  if (!program.head_comment.empty()) {
+    text += "// Schedule:\n";
+    lines(program.head_comment);
+  }
+  return text;
+}
+
+// The types and pointers at the start of an entry function.
+void Prologue(EmitContext& context, const std::set<int>& used, const std::set<int>& written,
+              int first_prepared) {
+  const Program& program = context.program;
+  int prepared = first_prepared;
+  std::int64_t offset = 0;
+  for (std::size_t i = 0; i < program.buffers.size(); ++i) {
+    const Buffer& b = program.buffers[i];
+    const std::string_view type = internal::CTypeOf(internal::StorageElement(b.type));
+    const int id = static_cast<int>(i);
+    const std::string_view constant = written.count(id) ? "" : "const ";
+    const std::string& name = context.buffer_names[i];
+    if (b.scope == Scope::kArgument || b.scope == Scope::kPrepared) {
+      const int place = b.scope == Scope::kArgument ? b.argument : prepared++;
+      if (used.count(id))
+        context.Line(fmt::format("{}{} *restrict {} = ({}{} *)buffers[{}];", constant, type, name,
+                                 constant, type, place));
+    } else if (b.scope == Scope::kWorkspace) {
+      if (used.count(id))
+        context.Line(fmt::format("{0} *restrict {1} = ({0} *)((char *)workspace + {2});", type,
+                                 name, offset));
+      offset += (b.elements * ByteSize(b.type) + 63) / 64 * 64;
+    }
+  }
+  for (std::size_t i = 0; i < context.symbol_names.size(); ++i)
+    context.Line(fmt::format("const int64_t {} = extents[{}];", context.symbol_names[i], i));
+  context.Line("(void)buffers, (void)extents, (void)workspace;");
+}
+
+void CollectBuffers(const Stmt& s, std::set<int>& used, std::set<int>& written) {
+  const auto loads = [&used](const ExprPtr& e) {
+    if (e) Visit(*e, [&](const Expr& node) { if (node.op == Op::kLoad) used.insert(node.index); });
+  };
+  loads(s.index);
+  loads(s.value);
+  loads(s.extent);
+  if (s.kind == StmtKind::kStore) {
+    used.insert(s.buffer);
+    written.insert(s.buffer);
+  }
+  for (const StmtPtr& child : s.children) CollectBuffers(*child, used, written);
+}
+
+bool Threaded(EmitContext& context, const Target& target, const std::string& entry,
+              const StmtPtr& root, int first_prepared, std::string& code) {
+  context.out.clear();
+  context.indent = 1;
+  context.ranges.assign(context.program.variables.size(), std::nullopt);
+  std::set<int> used, written;
+  CollectBuffers(*root, used, written);
+  Prologue(context, used, written, first_prepared);
+  internal::StatementPrinter printer(context, target);
+  printer.Function(root);
+  context.Line("return 0;");
+  code += fmt::format("\nint {}(void *const *buffers, const int64_t *extents, void *workspace) {{\n{}}}\n",
+                      entry, context.out);
+  return printer.uses_threads();
+}
+
+}  // namespace
+
+KernelSource EmitC(const Program& program, const Workload& workload, const Target& target) {
+  KernelSource source;
+  source.entry = program.name;
+  source.compiler = program.compiler;
+  source.workspace_bytes = program.WorkspaceBytes();
+
+  EmitContext context{program, workload, {}, {}, {}, {}, {}, {}, {}, 1, 0};
+  Names names;
+  for (const Buffer& b : program.buffers) context.buffer_names.push_back(names.Unique(b.name));
+  for (const Symbol& s : workload.symbols) context.symbol_names.push_back(names.Unique(s.name));
+  for (const VarInfo& v : program.variables) context.variable_names.push_back(names.Unique(v.name));
+  context.register_lanes = internal::RegisterLanes(program);
+
+  const std::vector<int> arguments = ArgumentTensors(workload);
+  for (const int id : arguments) {
+    const Tensor& t = workload.tensors[static_cast<std::size_t>(id)];
+    source.arguments.push_back({id, t.name, t.type, Elements(t),
+                                t.role == Role::kOutput ? KernelArgument::Access::kWrite
+                                                        : KernelArgument::Access::kRead,
+                                "row-major"});
+  }
+  const int first_prepared = static_cast<int>(arguments.size());
+  for (const Buffer& b : program.buffers)
+    if (b.scope == Scope::kPrepared)
+      source.arguments.push_back(
+          {-1, b.name, b.type, b.elements, KernelArgument::Access::kPrepared, b.layout});
+
+  std::string functions;
+  bool threaded = false;
+  if (program.prepare) {
+    source.prepare_entry = program.name + "_prepare";
+    threaded |= Threaded(context, target, source.prepare_entry, program.prepare, first_prepared,
+                         functions);
+  }
+  threaded |= Threaded(context, target, source.entry, program.body, first_prepared, functions);
+
+  source.code = HeadComment(program, workload) +
+                "\ntypedef __INT64_TYPE__ int64_t;\ntypedef __UINT64_TYPE__ uint64_t;\n" +
+                context.helpers.Source() + functions;
+  source.flags = {"-O3", "-march=native"};
+  if (!program.plain) {
+    for (const char* flag : {"-std=gnu11", "-fno-math-errno", "-fno-trapping-math"})
+      source.flags.emplace_back(flag);
+    if (target.vector_bytes >= 64) source.flags.emplace_back("-mprefer-vector-width=512");
+    if (threaded) source.flags.emplace_back("-fopenmp");
+    source.flags.insert(source.flags.end(), program.flags.begin(), program.flags.end());
+  }
+  if (context.helpers.uses_libm()) source.flags.emplace_back("-lm");
+  return source;
+}
+
+}  // namespace kindred

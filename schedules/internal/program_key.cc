@@ -1,0 +1,136 @@
+// The program is written as a byte string in which variables and local buffers are numbered in the order of
+// their first appearance, then hashed. Shared subexpressions are written once and referred to afterwards.
+#include "schedules/internal/program_key.h"
+
+#include <cstring>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace kindred::internal {
+namespace {
+
+class Writer {
+ public:
+  explicit Writer(const Program& program)
+      : program_(program),
+        variables_(program.variables.size(), -1),
+        buffers_(program.buffers.size(), -1) {}
+
+  Hash128 Key() {
+    Text(program_.compiler);
+    for (const std::string& flag : program_.flags) Text(flag);
+    Number(program_.plain);
+    for (const StmtPtr& root : {program_.prepare, program_.body}) {
+      Number(root != nullptr);
+      if (root) Statement(*root);
+    }
+    return HashOf(bytes_);
+  }
+
+ private:
+  template <typename T>
+  void Number(T value) {
+    const auto wide = static_cast<std::int64_t>(value);
+    char raw[sizeof(wide)];
+    std::memcpy(raw, &wide, sizeof(wide));
+    bytes_.append(raw, sizeof(wide));
+  }
+  void Text(const std::string& text) {
+    Number(text.size());
+    bytes_ += text;
+  }
+
+  void Variable(int id) {
+    int& number = variables_[static_cast<std::size_t>(id)];
+    if (number < 0) number = next_variable_++;
+    Number(number);
+  }
+
+  void BufferId(int id) {
+    const Buffer& b = program_.buffers[static_cast<std::size_t>(id)];
+    int& number = buffers_[static_cast<std::size_t>(id)];
+    if (number >= 0) return Number(number);
+    number = next_buffer_++;
+    Number(number);
+    Number(b.scope);
+    Number(b.type);
+    Number(b.argument);
+    if (b.scope != Scope::kArgument) Number(b.elements);
+  }
+
+  void Expression(const Expr& e) {
+    const auto [it, fresh] = seen_.emplace(&e, static_cast<int>(seen_.size()));
+    if (!fresh && !e.args.empty()) {
+      Number(-1);
+      return Number(it->second);
+    }
+    Number(e.op);
+    Number(e.type);
+    switch (e.op) {
+      case Op::kInt:
+        Number(e.integer);
+        break;
+      case Op::kFloat: {
+        std::int64_t bits = 0;
+        std::memcpy(&bits, &e.number, sizeof(bits));
+        Number(bits);
+        break;
+      }
+      case Op::kVar:
+        Variable(e.index);
+        break;
+      case Op::kExtent:
+        Number(e.index);
+        break;
+      case Op::kLoad:
+        BufferId(e.index);
+        break;
+      default:
+        break;
+    }
+    for (const ExprPtr& arg : e.args) Expression(*arg);
+  }
+
+  void Statement(const Stmt& s) {
+    if (s.kind == StmtKind::kComment) return;
+    // A block is its statements.
+    if (s.kind == StmtKind::kBlock) {
+      for (const StmtPtr& child : s.children) Statement(*child);
+      return;
+    }
+    Number(s.kind);
+    seen_.clear();
+    if (s.kind == StmtKind::kFor) {
+      Variable(s.var);
+      Expression(*s.extent);
+      Number(s.loop);
+      Number(s.unroll);
+    } else if (s.kind == StmtKind::kLet) {
+      Variable(s.var);
+      Expression(*s.value);
+    } else if (s.kind == StmtKind::kStore) {
+      BufferId(s.buffer);
+      Expression(*s.index);
+      Expression(*s.value);
+    } else {
+      Expression(*s.value);
+    }
+    for (const StmtPtr& child : s.children) {
+      Statement(*child);
+      Number(-2);
+    }
+  }
+
+  const Program& program_;
+  std::string bytes_;
+  std::vector<int> variables_, buffers_;
+  int next_variable_ = 0, next_buffer_ = 0;
+  std::unordered_map<const Expr*, int> seen_;  // within one statement
+};
+
+}  // namespace
+
+Hash128 ProgramKey(const Program& program) { return Writer(program).Key(); }
+
+}  // namespace kindred::internal

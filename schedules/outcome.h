@@ -1,0 +1,47 @@
+// Outcome: what became of one candidate on a device. A failure is data.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace kindred {
+
+enum class Status : std::uint8_t {
+  kOk,
+  kBuildError, kBuildTimeout,
+  kCrash,        // signal, named in message
+  kRunTimeout, kOutOfMemory,
+  kWrongAnswer,  // first bad element in message
+  kOutOfBounds,  // a guard zone was written
+  kRunError,     // entry returned non-zero
+  kAbandoned,    // correct, first samples far above the best: timed once, samples kept
+};
+
+// "ok", "build_error", ...: the spelling of the log and of every JSON form.
+std::string_view Name(Status status);
+
+// What the build told. Zero: unknown.
+struct BuildFacts {
+  std::int64_t code_bytes = 0;
+  std::int64_t registers = 0;     // CUDA: per thread
+  std::int64_t spill_bytes = 0;   // CUDA: from ptxas; CPU: stack frame
+  std::int64_t shared_bytes = 0;  // CUDA
+};
+
+struct Outcome {
+  Status status = Status::kOk;
+  std::string message;          // cause, for failures
+  double median_ns = 0;         // of samples; set for kOk and kAbandoned
+  std::vector<double> samples;  // ns, each one run (or the mean of an inner loop of short runs)
+  bool validated = false;       // outputs were compared with the reference and were right
+  double control_ns = 0;        // control kernel beside the samples: how noisy the machine was
+  double build_s = 0, run_s = 0;
+  BuildFacts facts;
+  std::string compiler;         // name and version of what built it, e.g. "gcc 12.2.0"
+
+  bool Timed() const { return status == Status::kOk || status == Status::kAbandoned; }
+};
+
+}  // namespace kindred

@@ -1,0 +1,99 @@
+// Program: a lowered schedule as a loop nest over buffers. Sketches build it, emit_c prints it,
+// cost_model reads features from it.
+//
+//   prepare   runs once, ahead of time, when the weights are known: fills kPrepared buffers (packing)
+//   body      one run of the kernel
+//
+// Statements and expressions (schedules/expr.h; every kLoad here has exactly one flat element index) are
+// immutable and shared. Variables are numbered per program; VarInfo names them for the emitted source.
+// Vectors: a kVectorized loop of constant extent `lanes` stands for one vector operation per statement in
+// it; its statements are kStore only. A kRegister buffer holds named variables: after unrolled loops are
+// expanded, every index into it must be constant, or constant + the vector variable with the constant a
+// multiple of the lanes.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "schedules/base/result.h"
+#include "schedules/expr.h"
+
+namespace kindred {
+
+enum class Scope : std::uint8_t {
+  kArgument,   // a tensor of the workload; `argument` is its place in ArgumentTensors
+  kPrepared,   // filled by `prepare` from weights, read by `body`; passed after the arguments
+  kWorkspace,  // scratch memory handed in by the caller, 64-byte aligned
+  kStack,      // small array on the stack (at most 64 KiB each), 64-byte aligned
+  kRegister,   // named scalars or vectors
+};
+
+struct Buffer {
+  std::string name;
+  DataType type = DataType::kF32;
+  std::int64_t elements = 0;
+  Scope scope = Scope::kArgument;
+  int argument = -1;
+  // kPrepared: how the weight lies there, for people and compilers, e.g. "W[o/16][c][r][s][16]".
+  std::string layout;
+};
+
+enum class LoopKind : std::uint8_t { kSerial, kUnrolled, kVectorized, kParallel };
+
+enum class StmtKind : std::uint8_t { kBlock, kFor, kIf, kLet, kStore, kComment };
+
+struct Stmt;
+using StmtPtr = std::shared_ptr<const Stmt>;
+
+struct Stmt {
+  StmtKind kind = StmtKind::kBlock;
+  std::vector<StmtPtr> children;  // kBlock: all in order; kFor: [body]; kIf: [then] or [then, else]
+  // kFor: var runs from 0 to extent-1. kLet: var = value (i64 or float), visible to later siblings.
+  int var = -1;
+  ExprPtr extent;
+  LoopKind loop = LoopKind::kSerial;
+  int unroll = 1;  // kFor kSerial: hint, "#pragma GCC unroll n"
+  // kStore: buffers[buffer][index] = value. kIf: value is the condition.
+  int buffer = -1;
+  ExprPtr index;
+  ExprPtr value;
+  std::string text;  // kComment
+};
+
+StmtPtr Block(std::vector<StmtPtr> children);
+StmtPtr For(int var, ExprPtr extent, LoopKind kind, StmtPtr body, int unroll = 1);
+StmtPtr If(ExprPtr condition, StmtPtr then, StmtPtr otherwise = nullptr);
+StmtPtr Let(int var, ExprPtr value);
+StmtPtr Store(int buffer, ExprPtr index, ExprPtr value);
+StmtPtr Comment(std::string text);
+
+struct VarInfo {
+  std::string name;                // made unique by the emitter
+  DataType type = DataType::kI64;  // floats only for kLet
+};
+
+struct Program {
+  std::string name;  // C identifier of the entry function
+  std::vector<VarInfo> variables;
+  std::vector<Buffer> buffers;
+  StmtPtr prepare;  // nullptr: nothing to prepare
+  StmtPtr body;
+  // The untuned program (schedules/lower_naive.h): libm's functions, and no flags beyond -O3 -march=native.
+  bool plain = false;
+  // Build decisions of the schedule.
+  std::string compiler = "gcc";     // "gcc" or "clang"
+  std::vector<std::string> flags;   // beyond -O3 -march=native
+  std::string head_comment;         // schedule decisions, one line each, for the source's head
+
+  int AddVar(std::string name, DataType type = DataType::kI64);
+  int AddBuffer(Buffer buffer);
+  std::int64_t WorkspaceBytes() const;  // each kWorkspace buffer rounded up to 64 bytes
+};
+
+// Checks: every variable defined before use, register indices constant after unrolling, stack within its
+// limit, vectorized bodies of stores only. For tests and for the builder's guard.
+Result<void> CheckProgram(const Program& program);
+
+}  // namespace kindred

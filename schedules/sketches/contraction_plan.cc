@@ -1,0 +1,183 @@
+#include "schedules/sketches/contraction_plan.h"
+
+#include <algorithm>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "schedules/sketches/contraction_box.h"
+#include "schedules/sketches/contraction_build.h"
+
+namespace kindred {
+namespace {
+
+std::vector<std::int64_t> Sorted(std::set<std::int64_t> values) {
+  return {values.begin(), values.end()};
+}
+
+// Powers of two below `all`, and `all`.
+std::vector<std::int64_t> BlockOptions(std::int64_t all, std::initializer_list<std::int64_t> sizes) {
+  std::set<std::int64_t> options = {all};
+  for (const std::int64_t size : sizes)
+    if (size < all) options.insert(size);
+  return Sorted(options);
+}
+
+// Register tiles rows x vectors: accumulators, one vector of b each, one value of a fit the registers.
+// For every number of vectors the highest tile, one that divides the rows, one that balances them, and
+// smaller ones for low register pressure.
+std::vector<std::int64_t> TileOptions(std::int64_t rows, std::int64_t vectors, const Target& target) {
+  std::set<std::int64_t> options;
+  for (const std::int64_t v : {1, 2, 3, 4, 6, 8, 12}) {
+    if (v > vectors) break;
+    const std::int64_t limit = (target.vector_registers - 1 - v) / v;
+    if (limit < 1) break;
+    const std::int64_t highest = std::min({limit, rows, std::int64_t{28}});
+    std::set<std::int64_t> heights = {highest, CeilDiv(rows, CeilDiv(rows, highest))};
+    for (std::int64_t r = highest; r >= 1; --r)
+      if (rows % r == 0) {
+        heights.insert(r);
+        break;
+      }
+    for (const std::int64_t r : {highest - 1, highest * 2 / 3, std::int64_t{8}})
+      if (r >= 1 && r <= highest) heights.insert(r);
+    for (const std::int64_t r : heights)
+      // Below eight sums in flight the multiply-adds wait for each other; allow it only where the
+      // workload is that small.
+      if (r * v >= std::min<std::int64_t>(8, highest * v) || r == highest) options.insert(r * 100 + v);
+  }
+  return Sorted(options);
+}
+
+}  // namespace
+
+std::int64_t Chooser::Choose(std::string name, std::vector<std::int64_t> options,
+                             std::vector<std::string> labels) {
+  if (pending_ || options.size() == 1) return options.front();
+  if (position_ < path_.size() && path_[position_].decision == name) {
+    const Choice& choice = path_[position_++];
+    text_ += fmt::format("{} = {}\n", name,
+                         choice.label.empty() ? std::to_string(choice.value) : choice.label);
+    return choice.value;
+  }
+  const std::int64_t first = options.front();
+  pending_ = Decision{std::move(name), std::move(options), std::move(labels)};
+  return first;
+}
+
+ContractionColumns ColumnsOf(const ContractionPattern& pattern, std::int64_t row_blocks) {
+  ContractionColumns columns;
+  columns.block_rows = CeilDiv(pattern.Extent(pattern.y), row_blocks);
+  columns.pitch = pattern.Extent(pattern.x);
+  if (pattern.b_slides && !pattern.b.weight) {
+    std::vector<std::int64_t> box = pattern.extents;
+    for (const int axis : pattern.outer) box[static_cast<std::size_t>(axis)] = 1;
+    columns.pitch = BoxCopy(pattern.b, pattern.accumulator, box, pattern.extents, pattern.x, pattern.y, -1)
+                        .pitch();
+  }
+  columns.length = (columns.block_rows - 1) * columns.pitch + pattern.Extent(pattern.x);
+  return columns;
+}
+
+void DecideBuild(Chooser& chooser, std::string& compiler, std::vector<std::string>& flags) {
+  const std::int64_t build = chooser.Choose("build", {0, 1, 2}, {"gcc-noslp", "gcc", "clang"});
+  compiler = build == 2 ? "clang" : "gcc";
+  flags = {"-mprefer-vector-width=512"};
+  if (build == 0) flags.push_back("-fno-tree-slp-vectorize");
+  if (build == 2) flags.push_back("-ffp-contract=fast");
+}
+
+ContractionPlan Decide(const ContractionPattern& pattern, const Target& target, Chooser& chooser) {
+  ContractionPlan plan;
+  plan.lanes = target.VectorLanes(ByteSize(pattern.accumulator));
+  const bool copy_b = pattern.b_slides && !pattern.b.weight;
+
+  if (pattern.b.weight) {
+    plan.b = BSource::kPrepared;
+  } else {
+    std::vector<std::int64_t> options;
+    if (copy_b) {
+      options = {static_cast<int>(BSource::kRows), static_cast<int>(BSource::kPanel)};
+    } else {
+      options = {static_cast<int>(BSource::kPanel)};
+      if (pattern.b.Stride(pattern.x) == 1 && pattern.b.type == pattern.accumulator)
+        options.push_back(static_cast<int>(BSource::kDirect));
+    }
+    const char* const names[] = {"prepared", "direct", "panel", "rows"};
+    std::vector<std::string> labels;
+    for (const std::int64_t option : options) labels.push_back(names[option]);
+    plan.b = static_cast<BSource>(chooser.Choose("columns_from", options, labels));
+  }
+  if (pattern.a.weight) {
+    plan.a = ASource::kPrepared;
+  } else if (pattern.a.padded) {
+    plan.a = ASource::kCopied;
+  } else if (pattern.a.type != pattern.accumulator) {
+    plan.a = ASource::kPacked;
+  } else {
+    plan.a = static_cast<ASource>(chooser.Choose(
+        "rows_from", {static_cast<int>(ASource::kDirect), static_cast<int>(ASource::kPacked)},
+        {"direct", "packed"}));
+  }
+
+  const std::int64_t m = pattern.Extent(pattern.m);
+  const ContractionColumns whole = ColumnsOf(pattern, 1);
+  const auto tiles = TileOptions(m, CeilDiv(whole.length, plan.lanes), target);
+  std::vector<std::string> tile_labels;
+  for (const std::int64_t tile : tiles)
+    tile_labels.push_back(fmt::format("{}x{}", tile / 100, tile % 100 * plan.lanes));
+  const std::int64_t tile = chooser.Choose("register_tile", tiles, tile_labels);
+  plan.rows = tile / 100;
+  plan.vectors = tile % 100;
+
+  // The outermost reduction axis is cut so that about this many products are summed at a time.
+  const int k0 = pattern.k.front();
+  const std::int64_t length = pattern.Extent(k0);
+  const std::int64_t inner = pattern.ReductionExtent() / length;
+  std::set<std::int64_t> k_blocks = {length};
+  if (!copy_b || BoxCopy::CanBlock(pattern.b, k0, pattern.spatial))
+    for (const std::int64_t products : {128, 256, 384, 512, 1024}) {
+      const std::int64_t block = std::max<std::int64_t>(1, products / inner);
+      if (block * 3 / 2 <= length) k_blocks.insert(block);
+    }
+  auto k_options = Sorted(k_blocks);
+  std::reverse(k_options.begin(), k_options.end());
+  plan.k_block = chooser.Choose("k_block", k_options);
+
+  plan.n_outer = chooser.Choose("outer", {0, 1}, {"columns", "rows"}) == 0;
+  if (plan.n_outer && copy_b && pattern.y >= 0) {
+    std::set<std::int64_t> counts = {1};
+    std::set<std::int64_t> sizes = {pattern.Extent(pattern.y)};
+    for (const std::int64_t count : {2, 3, 4, 7, 8, 14, 16, 28})
+      if (count <= pattern.Extent(pattern.y) &&
+          sizes.insert(CeilDiv(pattern.Extent(pattern.y), count)).second)
+        counts.insert(count);
+    plan.row_blocks = chooser.Choose("row_blocks", Sorted(counts));
+  }
+  const std::int64_t n_tiles = CeilDiv(ColumnsOf(pattern, plan.row_blocks).length, plan.TileColumns());
+  const std::int64_t m_tiles = CeilDiv(m, plan.rows);
+  if (plan.n_outer) {
+    // A box is filled once for all of its columns.
+    plan.n_block =
+        copy_b ? n_tiles : chooser.Choose("column_block", BlockOptions(n_tiles, {1, 2, 4, 8, 16}));
+    plan.m_block = chooser.Choose("row_block", BlockOptions(m_tiles, {4, 16}));
+  } else {
+    plan.m_block = chooser.Choose("row_block", BlockOptions(m_tiles, {1, 2, 4, 8, 16}));
+    plan.n_block = chooser.Choose("column_block", BlockOptions(n_tiles, {4, 16}));
+  }
+  if (plan.n_block > 1 && plan.m_block > 1)
+    plan.n_tiles_outer = chooser.Choose("tile_order", {0, 1}, {"columns-rows", "rows-columns"}) == 0;
+  else
+    plan.n_tiles_outer = plan.n_block > 1;
+
+  const std::int64_t innermost = pattern.k.size() > 1 ? pattern.Extent(pattern.k.back()) : plan.k_block;
+  std::vector<std::int64_t> unrolls = {1};
+  for (const std::int64_t u : {2, 4})
+    if (u < innermost) unrolls.push_back(u);
+  if (innermost > 1 && innermost <= 8 && plan.rows * plan.vectors * innermost <= 256) unrolls.push_back(0);
+  plan.unroll = chooser.Choose("k_unroll", unrolls);
+  DecideBuild(chooser, plan.compiler, plan.flags);
+  return plan;
+}
+
+}  // namespace kindred

@@ -1,0 +1,48 @@
+# Libraries of the distribution, each behind one target: kindred::<library>. A library without a CMake package
+# or a pkg-config file is found by its header and its library file.
+
+find_package(PkgConfig REQUIRED)
+find_package(fmt REQUIRED)
+find_package(spdlog REQUIRED)
+find_package(nlohmann_json 3.11 REQUIRED)
+find_package(CLI11 REQUIRED)
+
+# kindred_library(<name> HEADER <header> [LIBRARIES <file>...]): the target kindred::<name>.
+function(kindred_library name)
+  cmake_parse_arguments(arg "" "HEADER" "LIBRARIES" ${ARGN})
+  string(TOUPPER ${name} upper)
+  find_path(KINDRED_${upper}_INCLUDE "${arg_HEADER}")
+  if(NOT KINDRED_${upper}_INCLUDE)
+    message(FATAL_ERROR "${name}: the header ${arg_HEADER} is not installed; run scripts/setup")
+  endif()
+  add_library(kindred_${name}_external INTERFACE)
+  add_library(kindred::${name} ALIAS kindred_${name}_external)
+  target_include_directories(kindred_${name}_external SYSTEM INTERFACE "${KINDRED_${upper}_INCLUDE}")
+  foreach(library IN LISTS arg_LIBRARIES)
+    string(TOUPPER ${library} library_upper)
+    find_library(KINDRED_LIB_${library_upper} ${library})
+    if(NOT KINDRED_LIB_${library_upper})
+      message(FATAL_ERROR "${name}: the library ${library} is not installed; run scripts/setup")
+    endif()
+    target_link_libraries(kindred_${name}_external INTERFACE "${KINDRED_LIB_${library_upper}}")
+  endforeach()
+endfunction()
+
+# kindred_pkg(<name> <module>): the target kindred::<name> from a pkg-config module.
+function(kindred_pkg name module)
+  string(TOUPPER ${name} upper)
+  pkg_check_modules(KINDRED_${upper} REQUIRED IMPORTED_TARGET ${module})
+  add_library(kindred_${name}_external INTERFACE)
+  add_library(kindred::${name} ALIAS kindred_${name}_external)
+  target_link_libraries(kindred_${name}_external INTERFACE PkgConfig::KINDRED_${upper})
+endfunction()
+
+kindred_pkg(sqlite sqlite3)
+kindred_pkg(zstd libzstd)
+kindred_pkg(xxhash libxxhash)
+kindred_library(boost HEADER boost/system/result.hpp)
+kindred_library(xgboost HEADER xgboost/c_api.h LIBRARIES xgboost)
+kindred_library(protobuf HEADER google/protobuf/message.h LIBRARIES protobuf)
+kindred_library(onnx HEADER onnx/onnx_pb.h LIBRARIES onnx onnx_proto)
+target_compile_definitions(kindred_onnx_external INTERFACE ONNX_ML=1 ONNX_NAMESPACE=onnx)
+target_link_libraries(kindred_onnx_external INTERFACE kindred::protobuf Threads::Threads)

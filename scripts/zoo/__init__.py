@@ -1,0 +1,1 @@
+"""Model writers behind scripts/make_zoo."""

@@ -1,0 +1,98 @@
+"""A small writer of ONNX graphs: nodes in order, names as an exporter gives them, weights without data.
+
+A weight is a ConstantOfShape node over an int64 initializer that holds its shape, as in the ONNX project's own
+"light" models, so that a file of a hundred megabytes of weights takes a few kilobytes. All elements of a weight are
+equal; callers choose them (1/fan-in for matrices) so that activations stay finite.
+"""
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+OPSET = 17
+IR_VERSION = 8
+
+DTYPES = {"f32": TensorProto.FLOAT, "i64": TensorProto.INT64, "i32": TensorProto.INT32, "bool": TensorProto.BOOL}
+
+
+class Graph:
+    """Collects nodes; `scope` prefixes names of nodes and their outputs ("layer.0/attention")."""
+
+    def __init__(self, name, opset=OPSET):
+        self.name = name
+        self.opset = opset
+        self.scope = ""
+        self.inputs = []
+        self.outputs = []
+        self.nodes = []
+        self.weight_nodes = []
+        self.initializers = []
+        self.counts = {}
+        self.renamed = {}
+
+    def input(self, name, dtype, shape):
+        self.inputs.append(helper.make_tensor_value_info(name, DTYPES[dtype], shape))
+        return name
+
+    def output(self, value, name, dtype, shape):
+        """Names `value` as the graph's output `name`; `model` renames it where it is made and used, as exporters do."""
+        self.renamed[value] = name
+        self.outputs.append(helper.make_tensor_value_info(name, DTYPES[dtype], shape))
+
+    def weight(self, name, shape, value=None):
+        """A float weight without data; `value` fills it, by default 1/fan-in of a convolution or matrix."""
+        if value is None:
+            value = 1.0 / max(1, int(np.prod(shape[1:])))
+        self.initializers.append(numpy_helper.from_array(np.array(shape, np.int64), name + "__SHAPE"))
+        fill = helper.make_tensor("", TensorProto.FLOAT, [1], [float(np.float32(value))])
+        self.weight_nodes.append(helper.make_node("ConstantOfShape", [name + "__SHAPE"], [name], value=fill))
+        return name
+
+    def initializer(self, name, array):
+        self.initializers.append(numpy_helper.from_array(np.asarray(array), name))
+        return name
+
+    def constant(self, value, dtype=np.float32):
+        """A Constant node, the form in which exporters write scalars and shape pieces."""
+        tensor = numpy_helper.from_array(np.asarray(value, dtype))
+        return self.op("Constant", [], value=tensor)
+
+    def op(self, kind, inputs, outputs=1, name=None, **attributes):
+        """Appends a node; returns its output's name, or a list of them where `outputs` is above 1."""
+        base = f"{self.scope}/{name or kind}"
+        number = self.counts.get(base, 0)
+        self.counts[base] = number + 1
+        if number:
+            base = f"{base}_{number}"
+        made = [base] if outputs == 1 else [f"{base}.{position}" for position in range(outputs)]
+        node = helper.make_node(kind, list(inputs), made, **attributes)
+        if kind != "Constant":  # hundreds of them: their output's name says as much
+            node.name = base
+        self.nodes.append(node)
+        return made[0] if outputs == 1 else made
+
+    def model(self):
+        for node in self.nodes:
+            for names in (node.input, node.output):
+                names[:] = [self.renamed.get(name, name) for name in names]
+        graph = helper.make_graph(self.weight_nodes + self.nodes, self.name, self.inputs, self.outputs,
+                                  self.initializers)
+        model = helper.make_model(graph, producer_name="kindred-zoo", ir_version=IR_VERSION,
+                                  opset_imports=[helper.make_opsetid("", self.opset)])
+        return model
+
+
+def check(model):
+    """Runs the checker and strict shape inference; every value must come out with a full shape."""
+    onnx.checker.check_model(model, full_check=True)
+    inferred = onnx.shape_inference.infer_shapes(model, check_type=True, strict_mode=True, data_prop=True)
+    known = {value.name: value for value in list(inferred.graph.value_info) + list(inferred.graph.output)}
+    for node in inferred.graph.node:
+        for made in node.output:
+            shape = known[made].type.tensor_type.shape if made in known else None
+            if shape is None or any(dim.WhichOneof("value") is None for dim in shape.dim):
+                raise SystemExit(f"make_zoo: {model.graph.name}: no full shape for {made} ({node.op_type})")
+
+
+def write(model, path):
+    path.write_bytes(model.SerializeToString(deterministic=True))

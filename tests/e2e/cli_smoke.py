@@ -1,0 +1,231 @@
+#!/usr/bin/env python3
+"""Every command once: --help, --json (one object on standard output, the documented fields), exit codes, an answer that
+can be compiled and gives the right numbers, a log that goes out and comes in again. Usage: cli_smoke.py PATH_OF_KINDRED
+"""
+
+import ctypes
+import json
+import os
+import random
+import signal
+import subprocess
+import time
+
+import harness
+
+TUNE_FIELDS = {"models", "target", "wall_s", "trials", "tasks", "time"}
+TASK_FIELDS = {"key", "name", "family", "count", "uses", "flop", "bytes", "untuned_ns", "best_ns", "trials", "failed"}
+TIME_FIELDS = {"build_s", "run_s", "search_s", "train_s", "other_s"}
+IMPORT_TASK_FIELDS = {"key", "name", "count", "flop", "bytes", "text"}
+QUERY_FIELDS = {"key", "target", "match", "validated", "schedule", "source", "steps", "arguments", "workspace_bytes",
+                "statistics", "provenance", "epoch"}
+COMMANDS = [["tune"], ["query"], ["import"], ["device"], ["log"], ["log", "ls"], ["log", "show"], ["log", "export"],
+            ["log", "import"], ["log", "verify"]]
+
+
+def fields(sandbox, value, wanted, what, done=None):
+    missing = wanted - set(value if isinstance(value, dict) else ())
+    return sandbox.check(not missing, f"{what}: has the fields {sorted(missing)}", done)
+
+
+def ask_json(sandbox, words, what):
+    done = sandbox.run(*words)
+    value = done.json()
+    sandbox.check(done.code == 0 and value is not None, f"{what}: exit code 0 and one JSON object", done)
+    return value if value is not None else {}, done
+
+
+def help_and_usage(sandbox):
+    version = sandbox.run("--version")
+    sandbox.check(version.code == 0 and "kindred" in version.out.lower(), "--version names the program", version)
+    top = sandbox.run("--help")
+    sandbox.check(top.code == 0 and all(command[0] in top.out for command in COMMANDS), "--help names every command", top)
+    for command in COMMANDS:
+        done = sandbox.run(*command, "--help")
+        sandbox.check(done.code == 0 and len(done.out) > 80, f"{' '.join(command)} --help", done)
+    for words in ([], ["frobnicate"], ["tune"], ["query"], ["import"], ["log"], ["log", "ls"], ["device", "--frobnicate"],
+                  ["tune", "x.kd", "--trials", "many"], ["tune", "x.kd", "--searcher", "oracle"],
+                  ["tune", "x.kd", "--trials", "-3"]):
+        done = sandbox.run(*words)
+        sandbox.check(done.code == 2 and done.err.strip(), f"`kindred {' '.join(words)}` is bad usage: exit code 2 and a message", done)
+
+
+def device(sandbox):
+    report, done = ask_json(sandbox, ["device", "--json"], "device --json")
+    sandbox.check(len(json.dumps(report)) > 100, "device says what the target offers", done)
+    plain = sandbox.run("device")
+    sandbox.check(plain.code == 0 and "core" in plain.out.lower(), "device in words names cores", plain)
+
+
+def import_models(sandbox):
+    for name in ("light_squeezenet.onnx", "tiny/mlp.onnx", "tiny/left_out.onnx", "tiny/external_data.onnx"):
+        report, done = ask_json(sandbox, ["import", harness.MODELS / name, "--json"], f"import {name} --json")
+        if not fields(sandbox, report, {"model", "coverage", "tasks"}, f"import {name}", done):
+            continue
+        fields(sandbox, report["coverage"], {"nodes", "tunable", "left_out"}, f"import {name}: coverage")
+        sandbox.check(report["tasks"], f"import {name}: has tasks")
+        for task in report["tasks"]:
+            fields(sandbox, task, IMPORT_TASK_FIELDS, f"import {name}: a task")
+        coverage = report["coverage"]
+        sandbox.check(coverage["nodes"] == coverage["tunable"] + len(coverage["left_out"]),
+                      f"import {name}: every node is tunable or named as left out: {coverage}")
+        for left in coverage["left_out"]:
+            fields(sandbox, left, {"node", "op", "reason"}, f"import {name}: a node left out")
+        if name.endswith("left_out.onnx"):
+            sandbox.check([left["op"] for left in coverage["left_out"]] == ["TopK"], "left_out.onnx: TopK is left out, by name", done)
+    text = report["tasks"][0]["text"]
+    again, done = ask_json(sandbox, ["import", sandbox.write("printed.kd", text), "--json"], "import of a printed workload")
+    sandbox.check(again.get("tasks", [{}])[0].get("key") == report["tasks"][0]["key"], "a printed workload keeps its key", done)
+    plain = sandbox.run("import", harness.MODELS / "light_squeezenet.onnx")
+    sandbox.check(plain.code == 0 and "coverage" in plain.out.lower(), "import in words names the coverage", plain)
+
+
+def dynamic_dimension(sandbox):
+    model = harness.MODELS / "tiny" / "dynamic_dim.onnx"
+    zoo = sandbox.write("zoo.json", json.dumps({"models": [{"path": os.path.relpath(model, sandbox.work), "dims": {"batch": 3},
+                                                            "weight": 2, "priority": 1}]}))
+    report, _ = ask_json(sandbox, ["tune", zoo, "--trials-per-task", 1, "--log", "dynamic.db", "--json"], "tune a zoo with dims")
+    sandbox.check(report.get("tasks") and all(task["best_ns"] for task in report["tasks"]), "a zoo's dims bind the model's dimension")
+
+
+def tune(sandbox, workload, log):
+    command = ["tune", workload, sandbox.write("add.kd", harness.ADD), "--trials", 8, "--seed", 5, "--log", log]
+    report, done = ask_json(sandbox, [*command, "--json"], "tune --json")
+    if not fields(sandbox, report, TUNE_FIELDS, "tune", done):
+        return
+    fields(sandbox, report["time"], TIME_FIELDS, "tune: time")
+    spent = sum(report["time"].values())
+    sandbox.check(spent <= report["wall_s"] * 1.1 + 0.2, f"the parts of the time ({spent:.2f} s) do not exceed the whole ({report['wall_s']:.2f} s)")
+    sandbox.check(report["trials"] == 8, f"--trials is the total over all tasks (8): {report['trials']}")
+    sandbox.check(sum(task["trials"] for task in report["tasks"]) == 8, "the tasks' trials add up")
+    for task in report["tasks"]:
+        fields(sandbox, task, TASK_FIELDS, "tune: a task")
+        sandbox.check(task["best_ns"] and task["best_ns"] > 0 and task["untuned_ns"] > 0, f"tune: {task['name']} has a best and an untuned time")
+    for model in report["models"]:
+        fields(sandbox, model, {"model", "total", "coverage"}, "tune: a model")
+        fields(sandbox, model["total"], {"untuned_ns", "best_ns"}, "tune: a model's total")
+    again, done = ask_json(sandbox, [*command, "--json"], "tune again")
+    sandbox.check(again.get("trials") == 8 and again["tasks"][0]["best_ns"] == report["tasks"][0]["best_ns"],
+                  "a finished run measures nothing more and says the same", done)
+    plain = sandbox.run(*command)
+    sandbox.check(plain.code == 0 and "GFLOP/s" in plain.out + plain.err, "tune in words ends with a table", plain)
+    by_time, done = ask_json(sandbox, ["tune", workload, "--time", "3s", "--seed", 6, "--searcher", "random", "--families", "off",
+                                       "--log", log, "--json"], "tune --time --searcher random --families off")
+    sandbox.check(done.seconds < 30, "--time bounds the run", done)
+
+
+def query(sandbox, workload, log):
+    answer, done = ask_json(sandbox, ["query", workload, "--log", log, "--json"], "query of a tuned workload")
+    if not fields(sandbox, answer, QUERY_FIELDS, "query", done):
+        return
+    sandbox.check(answer["match"] == "exact" and answer["validated"] is True, f"a tuned workload: exact and validated, not {answer['match']}", done)
+    by_key, _ = ask_json(sandbox, ["query", answer["key"], "--log", log, "--json"], "query by key")
+    sandbox.check(by_key.get("schedule") == answer["schedule"], "query by key gives the same schedule")
+    unknown = sandbox.run("query", "0123456789abcdef0123456789abcdef", "--log", log, "--json")
+    sandbox.check(unknown.code == 2 and "workload" in unknown.err and not unknown.out.strip(), "an unknown bare key asks for the workload", unknown)
+    other = sandbox.write("other.kd", harness.MATMUL.replace("24", "48").replace("16", "20"))
+    for where, words in (("the log", ["--log", log]), ("no log", [])):
+        miss, done = ask_json(sandbox, ["query", other, *words, "--json"], f"query of a workload that {where} does not know")
+        sandbox.check(miss.get("match") in ("sibling", "predicted", "default") and miss.get("source") and miss.get("validated") is False,
+                      f"a workload that {where} knows gets an answer that says what it is", done)
+    absent = sandbox.run("query", other, "--log", "absent.db")
+    sandbox.check(absent.code == 2 and "absent.db" in absent.err, "a log that is named but not there is bad input", absent)
+    plain = sandbox.run("query", workload, "--log", log)
+    sandbox.check(plain.code == 0 and "exact" in plain.out, "query in words names the match level", plain)
+    run_package(sandbox, answer, "of the tuned workload", 24, 32, 16)
+    if miss.get("source"):
+        run_package(sandbox, miss, "of an unknown workload", 48, 32, 20)
+
+
+def run_package(sandbox, answer, what, m, k, n):
+    """Compiles the package's source as its provenance says, calls it on random data, compares with plain loops."""
+    source = sandbox.write("package/kernel.c", answer["source"])
+    library = source.with_suffix(f".{answer['key'][:8]}.so")
+    flags = answer["provenance"]["flags"]
+    flags = flags.split() if isinstance(flags, str) else flags
+    built = subprocess.run([answer["provenance"]["compiler"].split()[0], *flags, "-shared", "-fPIC", source, "-o", library, "-lm"],
+                           capture_output=True, text=True)
+    if not sandbox.check(built.returncode == 0, f"the package {what} compiles with its own flags: {built.stderr[-300:]}"):
+        return
+    generator = random.Random(1)
+    sizes = {"X": m * k, "W": k * n, "b": n, "Y": m * n}
+    arguments = sorted(answer["arguments"], key=lambda argument: argument["position"])
+    storage, buffers = {}, []
+    for argument in arguments:
+        raw = ctypes.create_string_buffer(argument["elements"] * 4 + 128)
+        address = (ctypes.addressof(raw) + 63) // 64 * 64
+        values = (ctypes.c_float * argument["elements"]).from_address(address)
+        if argument["access"] == "read":
+            values[:] = [generator.uniform(-1, 1) for _ in range(sizes[argument["name"]])]
+        storage[argument["name"]] = (raw, values)
+        buffers.append(address)
+    workspace = ctypes.create_string_buffer(answer["workspace_bytes"] + 128)
+    aligned = (ctypes.addressof(workspace) + 63) // 64 * 64
+    loaded = ctypes.CDLL(str(library))
+    for step in answer["steps"]:
+        code = getattr(loaded, step["entry"])((ctypes.c_void_p * len(buffers))(*buffers), None, ctypes.c_void_p(aligned))
+        sandbox.check(code == 0, f"step {step['entry']} of the package {what} returns 0")
+    x, w, b, y = (storage[name][1] for name in "XWbY")
+    worst = max(abs(max(sum(x[i * k + l] * w[l * n + j] for l in range(k)) + b[j], 0.0) - y[i * n + j])
+                for i in range(m) for j in range(n))
+    sandbox.check(worst < 1e-4, f"the package {what} computes the workload (off by {worst:.2g})")
+
+
+def log_commands(sandbox, log):
+    for words in (["log", "ls", log], ["log", "show", log]):
+        ask_json(sandbox, [*words, "--json"], " ".join(map(str, words[:2])) + " --json")
+        plain = sandbox.run(*words)
+        sandbox.check(plain.code == 0 and plain.out.strip(), " ".join(map(str, words[:2])) + " in words", plain)
+    exported = sandbox.run("log", "export", log)
+    lines = exported.out.splitlines()
+    sandbox.check(exported.code == 0 and len(lines) >= 8 and all(isinstance(json.loads(line), dict) for line in lines),
+                  "log export writes one JSON object a line", exported)
+    lines_file = sandbox.write("trials.jsonl", exported.out)
+    for _ in range(2):
+        imported = sandbox.run("log", "import", "copy.db", lines_file)
+        sandbox.check(imported.code == 0, "log import", imported)
+    again = sandbox.run("log", "export", "copy.db")
+    sandbox.check(again.out == exported.out, "what was exported, imported (twice) and exported again is the same")
+    broken = sandbox.write("broken.jsonl", exported.out[:len(exported.out) * 2 // 3])
+    done = sandbox.run("log", "import", "broken.db", broken)
+    sandbox.check(done.code == 2 and "broken.jsonl" in done.err, "a broken line is bad input, named", done)
+    for name in (log, "copy.db"):
+        report, _ = ask_json(sandbox, ["log", "verify", name, "--json"], "log verify --json")
+    absent = sandbox.run("log", "ls", "absent.db")
+    sandbox.check(absent.code == 2 and "absent.db" in absent.err and not (sandbox.work / "absent.db").exists(),
+                  "a log that is not there is bad input and is not made", absent)
+
+
+def interrupt(sandbox):
+    workload = sandbox.write("conv.kd", harness.CONV)
+    process = sandbox.start("tune", workload, "--trials", 500, "--log", "interrupted.db")
+    time.sleep(4)
+    os.kill(process.pid, signal.SIGINT)
+    started = time.monotonic()
+    try:
+        out, err = process.communicate(timeout=20)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        out, err = process.communicate()
+    done = harness.Done(process.returncode, out, err, time.monotonic() - started)
+    sandbox.check(done.code in (0, 1, 130) and done.seconds < 15, "Ctrl-C stops a run cleanly within seconds", done)
+    sandbox.check(not sandbox.survivors(), f"Ctrl-C leaves no process: {sandbox.survivors()}")
+    verified = sandbox.run("log", "verify", "interrupted.db")
+    kept = harness.export(sandbox, "interrupted.db")
+    sandbox.check(verified.code == 0 and kept, "Ctrl-C keeps what was measured", verified)
+
+
+def test(sandbox):
+    workload = sandbox.write("matmul.kd", harness.MATMUL)
+    log = sandbox.work / "tuned.db"
+    help_and_usage(sandbox)
+    device(sandbox)
+    import_models(sandbox)
+    tune(sandbox, workload, log)
+    query(sandbox, workload, log)
+    log_commands(sandbox, log)
+    dynamic_dimension(sandbox)
+    interrupt(sandbox)
+
+
+harness.main(test)

@@ -1,0 +1,329 @@
+#include "tests/schedules/compile_and_run.h"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include "schedules/base/seed.h"
+#include "schedules/inputs.h"
+#include "tests/schedules/interpreter.h"
+
+namespace kindred::test {
+namespace {
+
+constexpr int kPerUnit = 24;
+constexpr std::byte kJunk{0xa5};
+
+using Entry = int (*)(void* const*, const std::int64_t*, void*);
+
+// A buffer that ends (or begins) at a page which must not be touched.
+class GuardedBuffer {
+ public:
+  GuardedBuffer(std::size_t bytes, bool guard_behind) : bytes_(bytes) {
+    const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+    const std::size_t inner = std::max<std::size_t>((bytes + page - 1) / page * page, page);
+    mapped_ = inner + 2 * page;
+    base_ = static_cast<std::byte*>(
+        mmap(nullptr, mapped_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    if (base_ == MAP_FAILED || mprotect(base_ + page, inner, PROT_READ | PROT_WRITE) != 0) std::abort();
+    data_ = base_ + page + (guard_behind ? inner - bytes : 0);
+    std::fill_n(data_, bytes_, kJunk);
+  }
+  ~GuardedBuffer() { munmap(base_, mapped_); }
+  GuardedBuffer(const GuardedBuffer&) = delete;
+  GuardedBuffer& operator=(const GuardedBuffer&) = delete;
+  std::byte* data() { return data_; }
+  std::size_t size() const { return bytes_; }
+
+ private:
+  std::size_t bytes_, mapped_ = 0;
+  std::byte *base_ = nullptr, *data_ = nullptr;
+};
+
+sigjmp_buf g_escape;
+volatile void* g_address;
+
+void OnFault(int, siginfo_t* info, void*) {
+  g_address = info->si_addr;
+  siglongjmp(g_escape, 1);
+}
+
+// Calls the entry; the error names a touched page or the code returned.
+Result<void> CallGuarded(Entry entry, void* const* buffers, const std::int64_t* extents,
+                         void* workspace) {
+  struct sigaction action = {}, old_segv = {}, old_fpe = {};
+  action.sa_sigaction = OnFault;
+  action.sa_flags = SA_SIGINFO | SA_NODEFER;
+  sigaction(SIGSEGV, &action, &old_segv);
+  sigaction(SIGFPE, &action, &old_fpe);
+  volatile int code = 0;
+  volatile bool faulted = false;
+  if (sigsetjmp(g_escape, 1) == 0)
+    code = entry(buffers, extents, workspace);
+  else
+    faulted = true;
+  sigaction(SIGSEGV, &old_segv, nullptr);
+  sigaction(SIGFPE, &old_fpe, nullptr);
+  if (faulted)
+    return Internal(fmt::format("fault at address {}", reinterpret_cast<std::uintptr_t>(
+                                                           const_cast<void*>(g_address))));
+  if (code != 0) return Internal(fmt::format("the kernel returned {}", static_cast<int>(code)));
+  return {};
+}
+
+std::string ReadFile(const std::string& path) {
+  std::ifstream in(path);
+  std::stringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+std::int64_t BytesOf(const KernelArgument& a) { return a.elements * ByteSize(a.type); }
+
+}  // namespace
+
+KernelBatch::~KernelBatch() {
+  for (void* library : libraries_) dlclose(library);
+  if (!directory_.empty()) {
+    std::error_code ignored;
+    std::filesystem::remove_all(directory_, ignored);
+  }
+}
+
+Result<int> KernelBatch::Add(const Workload& workload, const Program& program, std::string label) {
+  KINDRED_CHECK(CheckProgram(program));
+  Program named = program;
+  named.name = fmt::format("kernel_{}", kernels_.size());
+  kernels_.push_back({workload, EmitC(named, workload, target_), std::move(label), nullptr});
+  return static_cast<int>(kernels_.size()) - 1;
+}
+
+Result<void> KernelBatch::Build() {
+  std::string pattern = (std::filesystem::temp_directory_path() / "kindred-test-XXXXXX").string();
+  if (mkdtemp(pattern.data()) == nullptr) return Environment("no temporary directory");
+  directory_ = pattern;
+  for (std::size_t first = 0; first < kernels_.size(); first += kPerUnit) {
+    const std::size_t last = std::min(first + kPerUnit, kernels_.size());
+    const std::string stem = fmt::format("{}/unit{}", directory_, first);
+    std::ofstream out(stem + ".c");
+    std::set<std::string> flags;
+    for (std::size_t i = first; i < last; ++i) {
+      out << kernels_[i].source.code << "\n";
+      for (const std::string& f : kernels_[i].source.flags)
+        if (f == "-fopenmp") flags.insert(f);
+    }
+    out.close();
+    std::string command = fmt::format("gcc -march=native -w {} ", options_);
+    for (const std::string& f : flags) command += f + " ";
+    command += fmt::format("-shared -fPIC -o {0}.so {0}.c -lm 2> {0}.log", stem);
+    if (std::system(command.c_str()) != 0)
+      return Internal(fmt::format("{}\n{}", command, ReadFile(stem + ".log").substr(0, 4000)));
+    void* library = dlopen((stem + ".so").c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (library == nullptr) return Internal(dlerror());
+    libraries_.push_back(library);
+    for (std::size_t i = first; i < last; ++i) kernels_[i].library = library;
+  }
+  return {};
+}
+
+Result<std::vector<Bytes>> KernelBatch::RunOnce(const Kernel& kernel, const std::vector<Bytes>& inputs,
+                                                const std::vector<std::int64_t>& extents,
+                                                bool guard_behind) {
+  std::vector<std::unique_ptr<GuardedBuffer>> buffers;
+  std::vector<void*> pointers;
+  std::size_t input = 0;
+  for (const KernelArgument& a : kernel.source.arguments) {
+    buffers.push_back(
+        std::make_unique<GuardedBuffer>(static_cast<std::size_t>(BytesOf(a)), guard_behind));
+    pointers.push_back(buffers.back()->data());
+    if (a.access != KernelArgument::Access::kRead) continue;
+    const Bytes& data = inputs.at(input++);
+    if (data.size() != buffers.back()->size())
+      return Internal(fmt::format("input {} has {} bytes, the kernel expects {}", a.name, data.size(),
+                                  buffers.back()->size()));
+    std::copy(data.begin(), data.end(), buffers.back()->data());
+  }
+  GuardedBuffer workspace(static_cast<std::size_t>(kernel.source.workspace_bytes), guard_behind);
+  for (const std::string& name : {kernel.source.prepare_entry, kernel.source.entry}) {
+    if (name.empty()) continue;
+    void* symbol = dlsym(kernel.library, name.c_str());
+    if (symbol == nullptr) return Internal(fmt::format("{} is not in the library", name));
+    KINDRED_CHECK(CallGuarded(reinterpret_cast<Entry>(symbol), pointers.data(), extents.data(),
+                              workspace.data()));
+  }
+  std::vector<Bytes> outputs;
+  input = 0;
+  for (std::size_t i = 0; i < buffers.size(); ++i) {
+    const Bytes data(buffers[i]->data(), buffers[i]->data() + buffers[i]->size());
+    const auto access = kernel.source.arguments[i].access;
+    if (access == KernelArgument::Access::kWrite) outputs.push_back(data);
+    if (access == KernelArgument::Access::kRead && data != inputs[input++])
+      return Internal("the kernel wrote to input " + kernel.source.arguments[i].name);
+  }
+  return outputs;
+}
+
+Result<std::vector<Bytes>> KernelBatch::Run(int kernel, const std::vector<Bytes>& inputs,
+                                            const std::vector<std::int64_t>& extents) {
+  const Kernel& k = kernels_.at(static_cast<std::size_t>(kernel));
+  KINDRED_TRY(auto behind, RunOnce(k, inputs, extents, true));
+  KINDRED_TRY(const auto before, RunOnce(k, inputs, extents, false));
+  // Different alignments may give different code paths, but not different results.
+  if (behind != before) return Internal("two runs on the same inputs differ");
+  return behind;
+}
+
+std::vector<Bytes> InputBytes(const Workload& workload, std::uint64_t seed) {
+  std::vector<Bytes> inputs;
+  for (const int id : ArgumentTensors(workload)) {
+    const Tensor& t = workload.tensors[static_cast<std::size_t>(id)];
+    if (t.role == Role::kOutput) continue;
+    Bytes data(static_cast<std::size_t>(kindred::Bytes(t)));
+    FillInput(workload, id, seed, data);
+    inputs.push_back(std::move(data));
+  }
+  return inputs;
+}
+
+std::string FirstDifference(const Workload& workload, const std::vector<Bytes>& got,
+                            const std::vector<Bytes>& want, double relative) {
+  std::size_t output = 0;
+  for (const int id : ArgumentTensors(workload)) {
+    const Tensor& t = workload.tensors[static_cast<std::size_t>(id)];
+    if (t.role != Role::kOutput) continue;
+    const TensorValues a = FromBytes(t, got.at(output)), b = FromBytes(t, want.at(output));
+    ++output;
+    for (std::size_t i = 0; i < a.integers.size(); ++i)
+      if (a.integers[i] != b.integers[i])
+        return fmt::format("{}[{}] is {}, not {}", t.name, i, a.integers[i], b.integers[i]);
+    double scale = 0;
+    for (const double v : b.floats)
+      if (std::isfinite(v)) scale = std::max(scale, std::fabs(v));
+    const double allowed = std::max(relative, 8 * UnitRoundoff(t.type));
+    for (std::size_t i = 0; i < a.floats.size(); ++i) {
+      const double x = a.floats[i], y = b.floats[i];
+      const bool same = x == y || (std::isnan(x) && std::isnan(y));
+      if (!same && !(std::fabs(x - y) <= allowed * (scale + std::fabs(y))))
+        return fmt::format("{}[{}] is {}, not {}", t.name, i, x, y);
+    }
+  }
+  return "";
+}
+
+namespace {
+
+Path RandomPath(const Space& space, Random* random, const Choice& sketch) {
+  Path path = {sketch};
+  while (const auto decision = space.Next(path)) {
+    const std::size_t option = random ? random->Below(decision->options.size()) : 0;
+    path.push_back({decision->name, decision->options[option],
+                    decision->labels.empty() ? "" : decision->labels[option]});
+  }
+  return path;
+}
+
+}  // namespace
+
+std::vector<Path> RandomPaths(const Space& space, int count, std::uint64_t seed) {
+  Random random(seed);
+  const Decision first = *space.Next({});
+  std::vector<Path> paths;
+  for (int i = 0; i < count; ++i) {
+    const std::size_t option = i == 0 ? 0 : random.Below(first.options.size());
+    paths.push_back(RandomPath(space, i == 0 ? nullptr : &random,
+                               {first.name, first.options[option], first.labels[option]}));
+  }
+  return paths;
+}
+
+std::vector<std::string> DifferentialTest(const std::vector<Workload>& workloads, const Target& target,
+                                          const DifferentialOptions& options) {
+  std::vector<std::string> complaints;
+  KernelBatch batch(target);
+  std::vector<std::size_t> workload_of;
+  for (std::size_t w = 0; w < workloads.size(); ++w) {
+    const auto space = MakeSpace(workloads[w], target);
+    const Decision first = *space->Next({});
+    Random random(DeriveSeed(options.seed, "paths", w));
+    std::set<std::string> seen;
+    bool offered = options.sketch.empty();
+    for (std::size_t s = 0; s < first.options.size(); ++s) {
+      if (!options.sketch.empty() && first.labels[s] != options.sketch) continue;
+      offered = true;
+      for (int i = 0; i < options.paths_per_sketch; ++i) {
+        const Path path = RandomPath(*space, i == 0 ? nullptr : &random,
+                                     {first.name, first.options[s], first.labels[s]});
+        const std::string label = workloads[w].name + " " + PathToJson(path);
+        const auto candidate = space->Lower(path);
+        if (!candidate) {
+          complaints.push_back(label + ": " + candidate.error().message);
+          continue;
+        }
+        if (!seen.insert(candidate->key.Hex()).second) continue;
+        const auto added = batch.Add(workloads[w], *candidate->program, label);
+        if (!added) complaints.push_back(label + ": " + added.error().message);
+        else workload_of.push_back(w);
+      }
+    }
+    if (!offered)
+      complaints.push_back(workloads[w].name + ": the sketch " + options.sketch + " does not apply");
+  }
+  if (const auto built = batch.Build(); !built) {
+    complaints.push_back(built.error().message);
+    return complaints;
+  }
+  std::size_t current = workloads.size();
+  std::vector<Bytes> inputs, expected;
+  for (int k = 0; k < batch.size(); ++k) {
+    const std::size_t w = workload_of[static_cast<std::size_t>(k)];
+    const Workload& workload = workloads[w];
+    if (w != current) {
+      current = w;
+      inputs = InputBytes(workload, options.seed);
+      std::vector<TensorValues> values(workload.tensors.size());
+      std::size_t next = 0;
+      for (const int id : ArgumentTensors(workload)) {
+        const Tensor& t = workload.tensors[static_cast<std::size_t>(id)];
+        if (t.role != Role::kOutput)
+          values[static_cast<std::size_t>(id)] = FromBytes(t, inputs[next++]);
+      }
+      values = Interpret(workload, std::move(values), {.round = false});
+      expected.clear();
+      for (const int id : ArgumentTensors(workload)) {
+        const Tensor& t = workload.tensors[static_cast<std::size_t>(id)];
+        if (t.role == Role::kOutput)
+          expected.push_back(ToBytes(t, values[static_cast<std::size_t>(id)]));
+      }
+    }
+    std::vector<std::int64_t> extents;
+    for (const Symbol& s : workload.symbols)
+      extents.push_back(s.likely.empty() ? s.high : s.likely[0]);
+    const auto outputs = batch.Run(k, inputs, extents);
+    const std::string bad = outputs ? FirstDifference(workload, *outputs, expected, options.relative)
+                                    : outputs.error().message;
+    if (!bad.empty()) complaints.push_back(batch.Label(k) + ": " + bad);
+  }
+  return complaints;
+}
+
+Target TestTarget(int vector_bytes) {
+  Target target;
+  target.vector_bytes = vector_bytes;
+  target.vector_registers = vector_bytes == 64 ? 32 : 16;
+  return target;
+}
+
+}  // namespace kindred::test

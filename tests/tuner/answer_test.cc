@@ -1,0 +1,113 @@
+// Match levels: whatever the log holds, a workload gets an answer, marked with what it rests on.
+#include "tuner/answer.h"
+
+#include <gtest/gtest.h>
+
+#include "database/sqlite_log.h"
+#include "schedules/emit_c.h"
+#include "schedules/text_form.h"
+#include "search/searcher.h"
+#include "tuner/record_mapping.h"
+
+namespace kindred {
+namespace {
+
+std::string Matmul(int m) {
+  return "input A: f32[" + std::to_string(m) + ",96]\nweight B: f32[96,80]\noutput Y[m,n] = relu(sum[k](A[m,k] * B[k,n]))\n";
+}
+
+class Answer : public testing::Test {
+ protected:
+  // Writes one measured trial of `text` on `target`.
+  void Measured(const std::string& text, const Target& target, double ns) {
+    const CanonicalWorkload canonical = Canonicalize(*ParseWorkload(text));
+    const auto space = MakeSpace(canonical.workload, target);
+    const auto searcher = MakeRandomSearcher(*space, 3);
+    const Candidate candidate = searcher->Propose(1).at(0);
+    const KernelSource kernel = EmitC(*candidate.program, canonical.workload, target);
+    Outcome outcome;
+    outcome.median_ns = ns;
+    outcome.samples = {ns};
+    outcome.validated = true;
+    LogBatch batch;
+    batch.targets.push_back(ToRecord(target));
+    batch.workloads.push_back(ToRecord(canonical, "matmul"));
+    batch.kernels.push_back(ToRecord(kernel, canonical.workload));
+    SessionRecord session;
+    session.id = "s" + std::to_string(++sessions_);
+    session.target = batch.targets[0].id;
+    batch.sessions.push_back(session);
+    TaskRecord task;
+    task.session = session.id;
+    task.workload = canonical.key.Hex();
+    batch.tasks.push_back(task);
+    const TrialOrigin origin{session.id, 0, 0, canonical.key.Hex(), batch.targets[0].id, "random", 0, batch.kernels[0].hash};
+    batch.trials.push_back(ToRecord(origin, candidate, kernel, outcome));
+    const auto written = log_->Append(batch);
+    ASSERT_TRUE(written) << written.error().message;
+    code_ = kernel.code;
+  }
+  KernelPackage Ask(const std::string& text, const TuningLog* log, std::optional<std::int64_t> epoch = {}) {
+    auto package = AnswerQuery(log, {*ParseWorkload(text), Target{}, epoch});
+    EXPECT_TRUE(package) << package.error().message;
+    return std::move(*package);
+  }
+  std::unique_ptr<TuningLog> log_ = std::move(*OpenSqliteLog(":memory:", OpenMode::kReadWrite));
+  int sessions_ = 0;
+  std::string code_;
+};
+
+TEST_F(Answer, WithoutALogItIsTheDefault) {
+  const KernelPackage package = Ask(Matmul(64), nullptr);
+  EXPECT_EQ(package.match, MatchLevel::kDefault);
+  EXPECT_FALSE(package.validated);
+  EXPECT_NE(package.kernel.code.find(package.kernel.entry), std::string::npos);
+  EXPECT_GT(package.statistics["predicted_ns"].get<double>(), 0);
+}
+
+TEST_F(Answer, MeasuredHereIsExactInTheAskersNames) {
+  Measured(Matmul(64), Target{}, 5000);
+  std::string renamed = Matmul(64);
+  for (char& c : renamed)
+    if (c == 'A') c = 'Q';
+  const KernelPackage package = Ask(renamed, log_.get());
+  EXPECT_EQ(package.match, MatchLevel::kExact);
+  EXPECT_TRUE(package.validated);
+  EXPECT_EQ(package.kernel.code, code_);
+  EXPECT_EQ(package.statistics["median_ns"], 5000);
+  std::vector<std::string> names;
+  for (const auto& argument : package.arguments)
+    if (argument.contains("tensor")) names.push_back(argument["name"]);
+  EXPECT_EQ(names, (std::vector<std::string>{"Q", "B", "Y"}));
+}
+
+TEST_F(Answer, AnEpochPinsTheAnswer) {
+  Measured(Matmul(64), Target{}, 5000);
+  const std::int64_t epoch = *log_->Epoch();
+  EXPECT_EQ(Ask(Matmul(64), log_.get(), epoch).match, MatchLevel::kExact);
+  EXPECT_NE(Ask(Matmul(64), log_.get(), epoch - 1).match, MatchLevel::kExact);
+}
+
+TEST_F(Answer, MeasuredOnALikeDevice) {
+  Target other;
+  other.model = "another processor";
+  Measured(Matmul(64), other, 5000);
+  EXPECT_EQ(Ask(Matmul(64), log_.get()).match, MatchLevel::kDevice);
+}
+
+TEST_F(Answer, ASiblingsWinnerIsCarriedOver) {
+  Measured(Matmul(64), Target{}, 5000);
+  const KernelPackage package = Ask(Matmul(96), log_.get());
+  EXPECT_EQ(package.match, MatchLevel::kSibling);
+  EXPECT_FALSE(package.validated);
+  EXPECT_EQ(package.provenance["siblings"].size(), 1u);
+}
+
+TEST_F(Answer, TypesWithoutKernelsAreRefused) {
+  const auto answer = AnswerQuery(nullptr, {*ParseWorkload("input X: f8e4m3[8]\noutput Y[i] = X[i]\n"), Target{}, {}});
+  ASSERT_FALSE(answer);
+  EXPECT_EQ(answer.error().kind, ErrorKind::kUnsupported);
+}
+
+}  // namespace
+}  // namespace kindred

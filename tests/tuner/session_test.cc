@@ -1,0 +1,176 @@
+// The session's promises, with a runner that makes up times from the source text: same decisions for the same
+// seed, exact resume wherever it was cut off, nothing measured twice, budgets kept.
+#include "tuner/session.h"
+
+#include <set>
+
+#include <gtest/gtest.h>
+
+#include "database/sqlite_log.h"
+#include "schedules/text_form.h"
+
+namespace kindred {
+namespace {
+
+class SourceRunner : public Runner {
+ public:
+  Result<std::vector<Outcome>> Measure(const MeasureJob& job, const std::function<bool()>& stop) override {
+    std::vector<Outcome> outcomes;
+    for (const KernelSource& kernel : job.candidates) {
+      if (stop() || measured == limit) break;
+      Outcome outcome;
+      const Hash128 hash = HashOf(kernel.code);
+      if (!job.reference) {
+        ++measured;
+        EXPECT_TRUE(seen.insert(hash.Hex()).second) << "measured twice";
+      }
+      if (!job.reference && hash.low % 7 == 0) {
+        outcome.status = Status::kCrash;
+        outcome.message = "signal 11";
+      } else {
+        outcome.median_ns = job.reference ? 1e6 : 1e3 + static_cast<double>(hash.high % 100000);
+        outcome.samples = {outcome.median_ns};
+        outcome.validated = true;
+      }
+      outcome.build_s = 0.1;
+      outcome.run_s = 0.05;
+      if (job.finished) job.finished(outcomes.size(), outcome);
+      outcomes.push_back(std::move(outcome));
+    }
+    return outcomes;
+  }
+  MeasureTimes times() const override { return {}; }
+
+  int measured = 0;
+  int limit = -1;
+  std::set<std::string> seen;
+};
+
+std::vector<TuningInput> Inputs() {
+  std::vector<TuningInput> inputs(1);
+  inputs[0].model.name = "test";
+  for (const char* text :
+       {"input A: f32[64,96]\nweight B: f32[96,80]\noutput Y[m,n] = sum[k](A[m,k] * B[k,n])\n",
+        "input A: f32[32,96]\nweight B: f32[96,128]\noutput Y[m,n] = sum[k](A[m,k] * B[k,n])\n",
+        "input X: f32[16,64]\noutput Y[i] = sum[j](X[i,j])\n"}) {
+    ImportedTask task;
+    task.workload = *ParseWorkload(text);
+    task.canonical = Canonicalize(task.workload);
+    task.name = "task";
+    task.uses.resize(1);
+    inputs[0].model.tasks.push_back(std::move(task));
+  }
+  return inputs;
+}
+
+struct Harness {
+  std::unique_ptr<TuningLog> log = std::move(*OpenSqliteLog(":memory:", OpenMode::kReadWrite));
+  Progress progress{Progress::Style::kQuiet};
+
+  // Runs a session to its end or to `limit` measured trials; returns how many were measured.
+  int Run(const TuneOptions& options, int limit = -1) {
+    SourceRunner runner;
+    runner.limit = limit;
+    auto session = TuningSession::Open(Inputs(), Target{}, options, runner, *log);
+    EXPECT_TRUE(session) << session.error().message;
+    const auto done = (*session)->Run([&] { return limit >= 0 && runner.measured >= limit; }, progress);
+    EXPECT_TRUE(done) << done.error().message;
+    id = (*session)->id();
+    best.clear();
+    for (const TuneTask& task : (*session)->tasks()) best.push_back(task.best_ns);
+    total = (*session)->trials();
+    return runner.measured;
+  }
+
+  // Everything that was decided, in order.
+  std::vector<std::string> Decisions() const {
+    TrialFilter filter;
+    filter.session = id;
+    std::vector<std::string> decisions;
+    const auto trials = log->Trials(filter);
+    for (const TrialRecord& t : *trials)
+      decisions.push_back(std::to_string(t.round) + " " + std::to_string(t.position) + " " + t.workload + " " + t.schedule_key);
+    return decisions;
+  }
+
+  std::string id;
+  std::vector<double> best;
+  std::int64_t total = 0;
+};
+
+TuneOptions Options(const std::string& searcher = "mcts") {
+  TuneOptions options;
+  options.trials_per_task = 20;
+  options.seed = 7;
+  options.searcher = searcher;
+  return options;
+}
+
+TEST(Session, SameSeedSameDecisionsOtherSeedOthers) {
+  for (const char* searcher : {"mcts", "evolution", "random"}) {
+    Harness a, b, c;
+    EXPECT_EQ(a.Run(Options(searcher)), 60);
+    b.Run(Options(searcher));
+    TuneOptions other = Options(searcher);
+    other.seed = 8;
+    c.Run(other);
+    EXPECT_EQ(a.Decisions(), b.Decisions()) << searcher;
+    EXPECT_NE(a.Decisions(), c.Decisions()) << searcher;
+    EXPECT_EQ(a.best, b.best);
+  }
+}
+
+TEST(Session, ACutRunGoesOnExactlyWhereItWas) {
+  Harness whole;
+  whole.Run(Options());
+  for (const int cut : {1, 7, 8, 13, 30, 59}) {
+    Harness parts;
+    EXPECT_EQ(parts.Run(Options(), cut), cut);
+    EXPECT_EQ(parts.Run(Options()), 60 - cut);
+    EXPECT_EQ(parts.Decisions(), whole.Decisions()) << "cut after " << cut;
+    EXPECT_EQ(parts.best, whole.best);
+  }
+}
+
+TEST(Session, AFinishedRunMeasuresNothingAndMoreTrialsGoOn) {
+  Harness harness;
+  harness.Run(Options());
+  EXPECT_EQ(harness.Run(Options()), 0);
+  EXPECT_EQ(harness.total, 60);
+  TuneOptions more = Options();
+  more.trials_per_task = 30;
+  EXPECT_EQ(harness.Run(more), 30);
+  EXPECT_EQ(harness.total, 90);
+  EXPECT_TRUE(harness.log->Verify()->empty());
+}
+
+TEST(Session, TrialsIsTheTotalOverAllTasks) {
+  Harness harness;
+  TuneOptions options;
+  options.trials = 37;
+  EXPECT_EQ(harness.Run(options), 37);
+}
+
+TEST(Session, AnotherSessionOnTheSameLogMeasuresNothingAgain) {
+  Harness harness;
+  harness.Run(Options("random"));
+  const auto first = harness.Decisions();
+  harness.Run(Options("mcts"));
+  std::set<std::string> keys;
+  for (const std::string& decision : first) keys.insert(decision.substr(decision.rfind(' ')));
+  for (const std::string& decision : harness.Decisions())
+    EXPECT_FALSE(keys.contains(decision.substr(decision.rfind(' ')))) << decision;
+}
+
+TEST(Session, FailuresAreCountedAndKeptWithTheirCause) {
+  Harness harness;
+  harness.Run(Options());
+  const auto counts = harness.log->Counts();
+  EXPECT_GT(counts->failed, 0);
+  TrialFilter failed;
+  failed.status = "crash";
+  for (const TrialRecord& trial : *harness.log->Trials(failed)) EXPECT_EQ(trial.message, "signal 11");
+}
+
+}  // namespace
+}  // namespace kindred

@@ -1,0 +1,63 @@
+// The subcommands of `kindred`: one file each in this folder. Each returns an exit code (0 done, 1 failed,
+// 2 bad input), prints its result on standard output and everything else on standard error.
+// With `json`, standard output is exactly one JSON object.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "schedules/base/result.h"
+#include "schedules/target.h"
+#include "tuner/session.h"
+
+namespace kindred {
+
+struct CommonOptions {
+  bool json = false;
+  std::string cache;  // directory; empty: DefaultCacheDirectory()
+};
+
+struct TuneCommand : CommonOptions {
+  std::vector<std::string> inputs, dims;
+  std::string target = "cpu";
+  int threads = 0;  // shorthand for target cpu:threads=N; 0: not given
+  std::string log = "kindred.db";
+  TuneOptions options;
+  bool quiet = false;
+};
+int RunTune(const TuneCommand& command);
+
+struct QueryCommand : CommonOptions {
+  std::string workload;  // WORKLOAD.kd or a key of 32 hexadecimal digits
+  std::string log;       // empty: kindred.db where that exists
+  std::string target = "cpu";
+  std::optional<std::int64_t> epoch;
+};
+int RunQuery(const QueryCommand& command);
+
+struct ImportCommand : CommonOptions {
+  std::string model;
+  std::vector<std::string> dims;
+};
+int RunImport(const ImportCommand& command);
+
+struct LogCommand : CommonOptions {
+  std::string action;  // "ls", "show", "export", "import", "verify"
+  std::string log, argument;
+};
+int RunLog(const LogCommand& command);
+
+struct DeviceCommand : CommonOptions {
+  std::string target = "cpu";
+};
+int RunDevice(const DeviceCommand& command);
+
+// Shared by the commands.
+int Fail(const Error& error);        // prints it, returns its exit code
+std::string DefaultCacheDirectory();  // $KINDRED_CACHE, else $XDG_CACHE_HOME/kindred, else ~/.cache/kindred
+// "cpu", "cpu:threads=8": probed on this machine.
+Result<Target> FindTarget(const std::string& name, const std::string& cache);
+
+}  // namespace kindred

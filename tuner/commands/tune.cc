@@ -1,0 +1,67 @@
+// kindred tune: the main job.
+#include <csignal>
+#include <cstdio>
+
+#include <filesystem>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "database/sqlite_log.h"
+#include "tuner/commands/commands.h"
+#include "tuner/report/tune_report.h"
+
+namespace kindred {
+namespace {
+
+volatile std::sig_atomic_t stop_requested = 0;
+
+// The first Ctrl-C ends the run after the present trial; a second one ends the process.
+void RequestStop(int signal_number) {
+  stop_requested = 1;
+  std::signal(signal_number, SIG_DFL);
+}
+
+Result<void> Tune(const TuneCommand& command) {
+  KINDRED_TRY(const auto dims, ParseDims(command.dims));
+  KINDRED_TRY(auto inputs, ReadInputs(command.inputs, dims));
+  const std::string cache = command.cache.empty() ? DefaultCacheDirectory() : command.cache;
+  std::string target_name = command.target;
+  if (command.threads > 1) {
+    if (target_name != "cpu") return BadInput("--threads is shorthand for --target cpu:threads=N; give only one of them");
+    target_name = fmt::format("cpu:threads={}", command.threads);
+  }
+  KINDRED_TRY(auto log, OpenSqliteLog(command.log, OpenMode::kReadWrite));
+  KINDRED_TRY(const Target target, FindTarget(target_name, cache));
+  CpuRunnerOptions runner_options;
+  runner_options.cache_directory = cache;
+  runner_options.worker_program = "/proc/self/exe";
+  KINDRED_TRY(const auto runner, MakeCpuRunner(target, runner_options));
+
+  TuneOptions options = command.options;
+  if (options.trials == 0 && options.trials_per_task == 0 && options.time_s == 0) options.trials_per_task = 64;
+  Progress progress(command.quiet ? Progress::Style::kQuiet : Progress::Style::kAuto);
+  KINDRED_TRY(const auto session, TuningSession::Open(std::move(inputs), target, options, *runner, *log));
+  progress.Note(fmt::format("{} subgraphs in {} families on {} ({}); log {}, session {}", session->tasks().size(),
+                            session->families().size(), session->target().id, session->target().model, command.log,
+                            session->id()));
+  std::signal(SIGINT, RequestStop);
+  std::signal(SIGTERM, RequestStop);
+  KINDRED_CHECK(session->Run([] { return stop_requested != 0; }, progress));
+  if (command.json)
+    fmt::print("{}\n", TuneReportJson(*session).dump(2));
+  else
+    fmt::print("{}", TuneReportText(*session));
+  if (session->interrupted())
+    progress.Note("stopped; everything measured is in the log, and the same command goes on from here");
+  return {};
+}
+
+}  // namespace
+
+int RunTune(const TuneCommand& command) {
+  const auto done = Tune(command);
+  return done ? 0 : Fail(done.error());
+}
+
+}  // namespace kindred

@@ -1,0 +1,252 @@
+#include "tuner/import/assemble.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "tuner/import/view_index.h"
+
+namespace kindred {
+namespace {
+
+constexpr int kMostUses = 8;        // of a cheap stage that is written into all its readers
+constexpr std::int64_t kCheap = 3;  // operations per point
+
+Shape ExtentsOf(const Stage& stage) {
+  Shape extents;
+  for (const Axis& axis : stage.axes) extents.push_back(axis.extent.value);
+  return extents;
+}
+
+// Splits the axes of a stage without reductions so that its tensor has the shape `refined`.
+Stage Refine(const Stage& stage, const Shape& refined) {
+  Stage result = stage;
+  result.axes.clear();
+  std::vector<ExprPtr> old;
+  std::size_t next = 0;
+  for (const Axis& axis : stage.axes) {
+    ExprPtr index = IntExpr(0);
+    std::int64_t count = 1;
+    const std::size_t first = next;
+    while (count < axis.extent.value) {
+      count *= refined[next];
+      index = index * refined[next] + VarExpr(static_cast<int>(next));
+      ++next;
+    }
+    for (std::size_t d = first; d < next; ++d)
+      result.axes.push_back({next - first == 1 ? axis.name : fmt::format("{}{}", axis.name, d - first), Extent{refined[d]}});
+    old.push_back(std::move(index));
+  }
+  result.spatial = static_cast<int>(result.axes.size());
+  result.body = SubstituteVars(stage.body, old);
+  return result;
+}
+
+bool HasMath(const Expr& body) {
+  bool math = false;
+  Visit(body, [&](const Expr& e) {
+    math |= (e.op >= Op::kExp && e.op <= Op::kRound) || e.op == Op::kPow || e.op == Op::kDiv;
+  });
+  return math;
+}
+
+class Assembler {
+ public:
+  Assembler(const Graph& graph, const std::vector<int>& units, const std::set<int>& outputs)
+      : graph_(graph), outputs_(outputs) {
+    for (const int u : units) {
+      const Unit& unit = graph.units[static_cast<std::size_t>(u)];
+      for (const Stage& stage : unit.stages) {
+        made_[stage.tensor] = stages_.size();
+        contraction_.push_back(unit.kind == UnitKind::kContraction);
+        stages_.push_back(stage);
+      }
+      for (const IndexUse& use : unit.index_uses) index_uses_.push_back(use);
+    }
+  }
+
+  Result<Assembled> Run() {
+    for (Stage& stage : stages_) KINDRED_CHECK(ComposeViews(stage));
+    for (std::size_t i = 0; i < stages_.size(); ++i) InlineIfGood(i);
+    DropUnread();
+    Assembled result = Build();
+    KINDRED_CHECK(CheckWorkload(result.workload));
+    return result;
+  }
+
+ private:
+  const Value& value(int id) const { return graph_.values[static_cast<std::size_t>(id)]; }
+
+  Shape LocalShape(int storage) const {
+    const Stage& stage = stages_[made_.at(storage)];
+    Shape shape = ExtentsOf(stage);
+    shape.resize(static_cast<std::size_t>(stage.spatial));
+    return shape;
+  }
+
+  // Rewrites loads of values made here into the shape in which they are made.
+  Result<void> ComposeViews(Stage& stage) {
+    for (int attempt = 0; attempt < 8; ++attempt) {
+      int failed = -1;
+      const Shape extents = ExtentsOf(stage);
+      const auto compose = [&](const ExprPtr& load, bool padded) -> ExprPtr {
+        const Value& v = value(load->index);
+        if (!made_.contains(v.storage)) return load;
+        const Shape local = LocalShape(v.storage);
+        if (load->index == v.storage && local == v.shape) return load;
+        const auto index = ComposeView(load->args, v.shape, local, extents, padded);
+        if (!index) {
+          failed = v.storage;
+          return load;
+        }
+        return LoadExpr(Done(v.storage), *index, load->type);
+      };
+      const ExprPtr body = Rewrite(stage.body, [&](const ExprPtr& e) -> ExprPtr {
+        if (e->op == Op::kPadded) {
+          const ExprPtr load = compose(e->args[0], true);
+          return load == e->args[0] ? nullptr : PaddedExpr(load, e->args[1]);
+        }
+        return nullptr;
+      });
+      // Loads under a kPadded are done; the rest follows.
+      std::set<const Expr*> padded;
+      Visit(*body, [&](const Expr& e) {
+        if (e.op == Op::kPadded) padded.insert(e.args[0].get());
+      });
+      const ExprPtr whole = Rewrite(body, [&](const ExprPtr& e) -> ExprPtr {
+        if (e->op != Op::kLoad || e->index < 0 || padded.contains(e.get())) return nullptr;
+        const ExprPtr load = compose(e, false);
+        return load == e ? nullptr : load;
+      });
+      if (failed < 0) {
+        stage.body = Rewrite(whole, [&](const ExprPtr& e) -> ExprPtr {
+          return e->op == Op::kLoad && e->index < 0 ? LoadExpr(Done(e->index), e->args, e->type) : nullptr;
+        });
+        return {};
+      }
+      const std::optional<Shape> refined =
+          stage.reduction() > 0 ? std::nullopt : CommonRefinement(extents, LocalShape(failed));
+      if (!refined || *refined == extents)
+        return Unsupported(fmt::format("the view of '{}' has no plain index", value(failed).name));
+      stage = Refine(stage, *refined);
+    }
+    return Unsupported("views that do not settle");
+  }
+
+  // Marks a storage id as rewritten while a body is worked on, and back.
+  static int Done(int id) { return -2 - id; }
+
+  int Uses(int id) const {
+    int uses = 0;
+    for (const Stage& stage : stages_)
+      VisitLoads(stage, [&](const Expr& load) { uses += load.index == id; });
+    return uses;
+  }
+
+  // Writes stage `from` into its readers where no work is repeated by it, or only little.
+  void InlineIfGood(std::size_t from) {
+    const Stage source = stages_[from];
+    if (source.reduction() > 0 || outputs_.contains(source.tensor)) return;
+    const int uses = Uses(source.tensor);
+    const std::int64_t cost = OperationsPerPoint(source), elements = Points(source);
+    const bool cheap = cost <= kCheap && uses <= kMostUses && !HasMath(*source.body);
+    if (uses == 0 || (uses > 1 && cost > 0 && !cheap)) return;
+    for (std::size_t to = from + 1; to < stages_.size(); ++to) {
+      const Stage& reader = stages_[to];
+      bool reads = false, padded = false;
+      Visit(*reader.body, [&](const Expr& e) {
+        reads |= e.op == Op::kLoad && e.index == source.tensor;
+        padded |= e.op == Op::kPadded && e.args[0]->index == source.tensor;
+      });
+      if (!reads) continue;
+      if (padded || (cost > 0 && (Points(reader) > elements || contraction_[to]))) return;
+    }
+    for (std::size_t to = from + 1; to < stages_.size(); ++to)
+      stages_[to].body = Rewrite(stages_[to].body, [&](const ExprPtr& e) -> ExprPtr {
+        if (e->op != Op::kLoad || e->index != source.tensor) return nullptr;
+        return CastExpr(e->type, SubstituteVars(source.body, e->args));
+      });
+  }
+
+  void DropUnread() {
+    for (std::size_t i = stages_.size(); i-- > 0;) {
+      if (outputs_.contains(stages_[i].tensor) || Uses(stages_[i].tensor) > 0) continue;
+      stages_.erase(stages_.begin() + static_cast<std::ptrdiff_t>(i));
+    }
+  }
+
+  Assembled Build() {
+    Assembled result;
+    std::map<std::pair<int, Shape>, int> ids;  // (storage, shape) of what comes from outside
+    std::map<int, int> made;                   // storage made here
+    std::map<Role, int> counts;
+    const auto add = [&](int storage, const Shape& shape, Role role) {
+      static const std::map<Role, std::string> letters = {
+          {Role::kInput, "X"}, {Role::kWeight, "W"}, {Role::kTemporary, "T"}, {Role::kOutput, "Y"}};
+      Tensor tensor;
+      const int number = counts[role]++;
+      tensor.name = letters.at(role) + (number > 0 ? std::to_string(number) : "");
+      tensor.type = value(storage).type;
+      tensor.role = role;
+      for (const std::int64_t extent : shape) tensor.shape.push_back(Extent{extent});
+      for (const IndexUse& use : index_uses_)
+        if (value(use.value).storage == storage) SetRange(tensor, use);
+      result.workload.tensors.push_back(std::move(tensor));
+      result.values.push_back(storage);
+      return static_cast<int>(result.values.size()) - 1;
+    };
+    std::set<int> here;
+    for (const Stage& stage : stages_) here.insert(stage.tensor);
+    for (const Stage& stage : stages_)
+      VisitLoads(stage, [&](const Expr& load) {
+        const Value& v = value(load.index);
+        if (here.contains(load.index) || ids.contains({v.storage, v.shape})) return;
+        const bool given = v.kind == ValueKind::kInput || v.kind == ValueKind::kComputed;
+        ids[{v.storage, v.shape}] = add(v.storage, v.shape, given ? Role::kInput : Role::kWeight);
+      });
+    for (const Stage& stage : stages_) {
+      Shape shape = ExtentsOf(stage);
+      shape.resize(static_cast<std::size_t>(stage.spatial));
+      made[stage.tensor] = add(stage.tensor, shape, outputs_.contains(stage.tensor) ? Role::kOutput : Role::kTemporary);
+    }
+    for (Stage stage : stages_) {
+      stage.body = Rewrite(stage.body, [&](const ExprPtr& e) -> ExprPtr {
+        if (e->op != Op::kLoad || e->index < 0) return nullptr;
+        const Value& v = value(e->index);
+        const int id = here.contains(e->index) ? made.at(e->index) : ids.at({v.storage, v.shape});
+        return LoadExpr(Done(id), e->args, e->type);
+      });
+      stage.body = Rewrite(stage.body, [&](const ExprPtr& e) -> ExprPtr {
+        return e->op == Op::kLoad && e->index < 0 ? LoadExpr(Done(e->index), e->args, e->type) : nullptr;
+      });
+      stage.tensor = made.at(stage.tensor);
+      result.workload.stages.push_back(std::move(stage));
+    }
+    return result;
+  }
+
+  // Several uses of one index tensor: what is valid for all.
+  static void SetRange(Tensor& tensor, const IndexUse& use) {
+    const auto low = static_cast<double>(use.low), high = static_cast<double>(use.high);
+    const bool set = tensor.data.kind == "index";
+    tensor.data.low = set ? std::max(tensor.data.low, low) : low;
+    tensor.data.high = set ? std::min(tensor.data.high, high) : high;
+    tensor.data.kind = "index";
+  }
+
+  const Graph& graph_;
+  const std::set<int>& outputs_;
+  std::vector<Stage> stages_;
+  std::vector<bool> contraction_;
+  std::map<int, std::size_t> made_;
+  std::vector<IndexUse> index_uses_;
+};
+
+}  // namespace
+
+Result<Assembled> Assemble(const Graph& graph, const std::vector<int>& units, const std::set<int>& outputs) {
+  return Assembler(graph, units, outputs).Run();
+}
+
+}  // namespace kindred

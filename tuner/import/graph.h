@@ -1,0 +1,83 @@
+// The import's own graph: values, and units of computation over them.
+//
+// A value is a tensor. Values that only reinterpret another's contiguous memory (Reshape, Squeeze, ...) name it
+// as their `storage`. A unit is what one model node computes, as stages of the workload language in which
+// Stage::tensor and the index of a kLoad are *value ids* of this graph; a node whose outputs can be computed
+// apart (Split) is several units. Units stand in topological order.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "schedules/workload.h"
+#include "tuner/import/constant.h"
+
+namespace kindred {
+
+enum class ValueKind {
+  kInput,     // the model's input
+  kWeight,    // known ahead of time, data not looked at
+  kKnown,     // known, small, data at hand: `constant`
+  kPrepared,  // computed ahead of time, by a unit, from weights
+  kComputed,  // made by a unit while the model runs
+};
+
+struct Value {
+  std::string name;
+  int element_type = 0;  // onnx::TensorProto::DataType, 0 if unknown
+  DataType type = DataType::kF32;
+  bool has_type = false;   // `type` is valid: the workload language has it
+  bool has_shape = false;  // `shape` is valid
+  Shape shape;
+  ValueKind kind = ValueKind::kComputed;
+  ConstantPtr constant;  // kKnown; for a kWeight made by ConstantOfShape, its fill
+  int initializer = -1;  // its index in OnnxModel::initializers
+  int storage = -1;      // whose memory this is; its own id if not a view
+  int unit = -1;         // that computes it, for kPrepared and kComputed; -1: nothing does (see `missing`)
+  std::string missing;   // why it has no type or shape, for people
+  bool invented = false;      // the model has no such value; `name` is ours
+  bool model_output = false;  // the memory is read after the model's run
+};
+
+enum class UnitKind {
+  kContraction,  // sums of products
+  kWindow,       // reductions over sliding windows: pooling, LRN
+  kRow,          // reductions, softmax, normalisations
+  kPointwise,    // every element from elements of the same place, up to broadcasting
+  kMovement,     // elements only change place: transpose, slice, concat, pad, gather
+  kLeftOut,      // see `reason`
+};
+
+// An input tensor whose elements are used as an index, in [low, high).
+struct IndexUse {
+  int value = -1;
+  std::int64_t low = 0, high = 0;
+};
+
+struct Unit {
+  int node = -1;  // index into OnnxModel::nodes
+  UnitKind kind = UnitKind::kLeftOut;
+  bool prepared = false;      // all it reads is known ahead of time
+  std::vector<Stage> stages;  // empty for kLeftOut
+  std::vector<int> values;    // made: the stages' tensors (for kLeftOut: the node's outputs)
+  std::vector<int> reads;     // storage ids of values read from elsewhere, distinct
+  std::vector<IndexUse> index_uses;
+  std::string reason;
+  std::vector<int> also;  // further model nodes folded into this unit (BatchNormalization)
+};
+
+struct Graph {
+  std::vector<Value> values;
+  std::vector<Unit> units;
+  std::vector<std::string> unused;  // nodes whose results nothing reads
+
+  const Value& StorageOf(int value) const {
+    return values[static_cast<std::size_t>(values[static_cast<std::size_t>(value)].storage)];
+  }
+};
+
+// Calls `visit(load)` for every kLoad in the stages' bodies.
+void VisitLoads(const Stage& stage, const std::function<void(const Expr&)>& visit);
+
+}  // namespace kindred

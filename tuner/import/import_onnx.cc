@@ -1,0 +1,180 @@
+#include <algorithm>
+#include <filesystem>
+#include <unordered_map>
+
+#include <fmt/format.h>
+
+#include "schedules/text_form.h"
+#include "tuner/import/assemble.h"
+#include "tuner/import/build_graph.h"
+#include "tuner/import/import.h"
+#include "tuner/import/naming.h"
+#include "tuner/import/partition.h"
+
+namespace kindred {
+namespace {
+
+class Importer {
+ public:
+  Importer(const OnnxModel& model, const Graph& graph) : model_(model), graph_(graph) {
+    result_.name = std::filesystem::path(model.path).stem().string();
+    result_.unused = graph.unused;
+    for (const OnnxValue& output : model.outputs) result_.outputs.push_back(output.name);
+    for (const Value& v : graph.values)
+      if (v.kind == ValueKind::kInput && !v.invented && v.storage == &v - graph.values.data()) result_.inputs.push_back(v.name);
+  }
+
+  Result<ImportedModel> Run() {
+    FindPreparations();
+    for (const Group& group : Partition(graph_)) KINDRED_CHECK(AddGroup(group));
+    CountCoverage();
+    AddViews();
+    return std::move(result_);
+  }
+
+ private:
+  const Value& value(int id) const { return graph_.values[static_cast<std::size_t>(id)]; }
+  const Unit& unit(int u) const { return graph_.units[static_cast<std::size_t>(u)]; }
+  const OnnxNode& node(int n) const { return model_.nodes[static_cast<std::size_t>(n)]; }
+
+  Result<void> AddGroup(const Group& group) {
+    auto assembled = Assemble(graph_, group.units, group.outputs);
+    if (!assembled) {
+      // A unit that cannot stand alone has no workload: a group of several was checked when it was formed.
+      for (const int u : group.units) refused_[u] = assembled.error().message;
+      return {};
+    }
+    Workload& workload = assembled->workload;
+    workload.name = NameOf(model_, graph_, group);
+    CanonicalWorkload canonical = Canonicalize(workload);
+    const auto [place, fresh] = tasks_.emplace(canonical.key, result_.tasks.size());
+    if (fresh) {
+      ImportedTask task;
+      task.name = workload.name;
+      task.workload = workload;
+      task.canonical = canonical;
+      result_.tasks.push_back(std::move(task));
+    }
+    ImportedTask& task = result_.tasks[place->second];
+    SubgraphUse use;
+    for (const int u : group.units) {
+      AddNode(use, unit(u).node);
+      for (const int n : unit(u).also) AddNode(use, n);
+    }
+    // Arguments of equal canonical forms correspond by position.
+    for (std::size_t i = 0; i < canonical.arguments.size(); ++i) {
+      const auto mine = static_cast<std::size_t>(canonical.arguments[i]);
+      const auto first = static_cast<std::size_t>(task.canonical.arguments[i]);
+      const std::string& name = task.workload.tensors[first].name;
+      const int storage = assembled->values[mine];
+      use.tensors[name] = value(storage).name;
+      NoteFolded(storage);
+      if (value(storage).kind == ValueKind::kPrepared) {
+        KINDRED_TRY(auto preparation, Prepare(storage));
+        preparation.produces = name;
+        use.preparations.push_back(std::move(preparation));
+      }
+    }
+    task.uses.push_back(std::move(use));
+    for (const int u : group.units) in_task_.insert(u);
+    return {};
+  }
+
+  void AddNode(SubgraphUse& use, int n) const {
+    const std::string& name = node(n).name;
+    if (std::find(use.nodes.begin(), use.nodes.end(), name) == use.nodes.end()) use.nodes.push_back(name);
+  }
+
+  // Constants that the import made, or changed the form of, are not among the model's tensors.
+  void NoteFolded(int storage) {
+    const Value& v = value(storage);
+    if (!v.constant || v.initializer >= 0) return;
+    FoldedValue folded;
+    folded.type = v.type;
+    folded.shape = v.shape;
+    const std::int64_t count = v.constant->splat ? 1 : v.constant->elements();
+    for (std::int64_t i = 0; i < count; ++i) folded.data.push_back(v.constant->Number(i));
+    result_.folded.emplace(v.name, std::move(folded));
+  }
+
+  void FindPreparations() {
+    for (std::size_t u = 0; u < graph_.units.size(); ++u)
+      if (graph_.units[u].prepared)
+        for (const int id : graph_.units[u].values) prepares_[id] = static_cast<int>(u);
+  }
+
+  // The units, in order, that make `storage` from the model's weights.
+  void Collect(int storage, std::set<int>& units) const {
+    const auto found = prepares_.find(storage);
+    if (found == prepares_.end() || !units.insert(found->second).second) return;
+    for (const int read : unit(found->second).reads) Collect(read, units);
+  }
+
+  Result<WeightPreparation> Prepare(int storage) {
+    std::set<int> units;
+    Collect(storage, units);
+    auto assembled = Assemble(graph_, {units.begin(), units.end()}, {storage});
+    if (!assembled) return Internal(model_.path + ": preparing '" + value(storage).name + "': " + assembled.error().message);
+    WeightPreparation preparation;
+    preparation.text = PrintWorkload(assembled->workload);
+    for (std::size_t i = 0; i < assembled->values.size(); ++i) {
+      const Tensor& tensor = assembled->workload.tensors[i];
+      if (tensor.role != Role::kInput && tensor.role != Role::kWeight) continue;
+      preparation.inputs[tensor.name] = value(assembled->values[i]).name;
+      NoteFolded(assembled->values[i]);
+    }
+    return preparation;
+  }
+
+  // A node is tunable if all its units that run with the model stand in tasks.
+  void CountCoverage() {
+    std::map<int, std::string> nodes;  // by node: why it is left out, or ""
+    for (std::size_t u = 0; u < graph_.units.size(); ++u) {
+      const Unit& one = graph_.units[u];
+      if (one.prepared) continue;
+      const auto refused = refused_.find(static_cast<int>(u));
+      const std::string reason = refused != refused_.end() ? refused->second : one.reason;
+      std::vector<int> covered = one.also;
+      covered.push_back(one.node);
+      for (const int n : covered) {
+        std::string& known = nodes[n];
+        if (known.empty()) known = reason;
+      }
+    }
+    result_.nodes = static_cast<int>(nodes.size());
+    for (const auto& [n, reason] : nodes) {
+      if (reason.empty()) {
+        ++result_.tunable;
+      } else {
+        result_.left_out.push_back({node(n).name, node(n).op, reason});
+      }
+    }
+  }
+
+  void AddViews() {
+    for (const Value& v : graph_.values) {
+      const Value& storage = value(v.storage);
+      if (&storage != &v && !v.invented && storage.name != v.name) result_.views[v.name] = storage.name;
+    }
+    for (std::size_t id = 0; id < graph_.values.size(); ++id)
+      if (graph_.values[id].model_output) NoteFolded(static_cast<int>(id));
+  }
+
+  const OnnxModel& model_;
+  const Graph& graph_;
+  ImportedModel result_;
+  std::unordered_map<Hash128, std::size_t> tasks_;
+  std::map<int, std::string> refused_;  // by unit
+  std::map<int, int> prepares_;         // unit by storage
+  std::set<int> in_task_;
+};
+
+}  // namespace
+
+Result<ImportedModel> ImportOnnx(const std::string& path, const std::map<std::string, std::int64_t>& dims) {
+  KINDRED_TRY(const OnnxModel model, LoadOnnx(path));
+  KINDRED_TRY(const Graph graph, BuildGraph(model, dims));
+  return Importer(model, graph).Run();
+}
+
+}  // namespace kindred

@@ -1,0 +1,84 @@
+// An ONNX model as plain structs: what the import needs of the protobuf, and none of its headers.
+//
+// Weights' data are not kept: a tensor carries its data only where it is small (kLargestConstant) and lies in
+// the model file itself; small external data are read when first asked for (ReadTensor).
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "schedules/base/result.h"
+#include "tuner/import/constant.h"
+
+namespace kindred {
+
+struct OnnxTensor {
+  std::string name;
+  int element_type = 0;  // onnx::TensorProto::DataType
+  Shape shape;
+  ConstantPtr data;  // null: large, external, or of an element type the workload language lacks
+  // External data: where they lie, relative to the model's folder; `length` 0: to the end of the file.
+  std::string external_file;
+  std::int64_t external_offset = 0, external_length = 0;
+};
+
+struct OnnxAttribute {
+  enum class Kind { kInt, kFloat, kString, kInts, kFloats, kStrings, kTensor, kGraph, kOther };
+  Kind kind = Kind::kOther;
+  std::int64_t integer = 0;
+  double number = 0;
+  std::string text;
+  std::vector<std::int64_t> integers;
+  std::vector<double> numbers;
+  std::vector<std::string> texts;
+  OnnxTensor tensor;
+};
+
+struct OnnxNode {
+  std::string name;  // the node's own, or that of its first output
+  std::string op, domain;
+  std::vector<std::string> inputs, outputs;  // "" where an optional one is left away
+  std::map<std::string, OnnxAttribute> attributes;
+  std::vector<std::string> captured;  // values of the outer graph that its subgraphs read
+
+  std::string Label() const { return "node '" + name + "' (" + op + ")"; }
+};
+
+struct OnnxDim {
+  std::int64_t value = -1;  // -1: symbolic or unknown
+  std::string symbol;       // "" where the model names it neither
+};
+
+struct OnnxValue {
+  std::string name;
+  int element_type = 0;
+  bool has_shape = false;
+  std::vector<OnnxDim> dims;
+};
+
+struct OnnxModel {
+  std::string path;
+  std::map<std::string, int> opsets;  // by domain; "" is ONNX's own
+  int ir_version = 0;
+  std::vector<OnnxValue> inputs, outputs, described;  // `described`: value_info
+  std::vector<OnnxTensor> initializers;
+  std::vector<OnnxNode> nodes;  // sorted: producers before uses
+  std::vector<std::string> functions;  // names of model-local functions
+
+  int opset() const;
+};
+
+// Errors: cannot be read, truncated, not ONNX, a value that nothing produces, a value produced twice, a cycle.
+Result<OnnxModel> LoadOnnx(const std::string& path);
+
+// The tensor's data if it is small, reading external data where needed; null if it is large.
+// Errors: the external file is missing, too short, or lies outside the model's folder.
+Result<ConstantPtr> ReadTensor(const OnnxModel& model, const OnnxTensor& tensor);
+
+// nullopt: an element type that the workload language does not have.
+std::optional<DataType> FromOnnxType(int element_type);
+int ToOnnxType(DataType type);
+std::string OnnxTypeName(int element_type);
+
+}  // namespace kindred

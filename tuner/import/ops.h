@@ -1,0 +1,51 @@
+// The operators: each lowering turns one node into stages. One file per group of operators.
+#pragma once
+
+#include <map>
+#include <string_view>
+
+#include "tuner/import/op_context.h"
+
+namespace kindred {
+
+using Lowering = Result<void> (*)(OpContext& op);
+using LoweringTable = std::map<std::string_view, Lowering>;
+
+// nullptr: an operator without a form in the workload language.
+Lowering FindLowering(std::string_view op);
+
+void AddPointwiseOps(LoweringTable& table);
+void AddActivationOps(LoweringTable& table);
+void AddContractionOps(LoweringTable& table);
+void AddPoolingOps(LoweringTable& table);
+void AddNormalisationOps(LoweringTable& table);
+void AddReductionOps(LoweringTable& table);
+void AddMovementOps(LoweringTable& table);
+void AddGatherOps(LoweringTable& table);
+void AddViewOps(LoweringTable& table);
+
+// --- shared between groups
+
+// Output 0 as `body` of the inputs at one place, broadcast together.
+Result<void> LowerPointwise(OpContext& op, const std::vector<int>& inputs, DataType type,
+                            const std::function<ExprPtr(const Exprs& x)>& body);
+
+// Convolution of input `x` (value id) with weight `w` and bias `b` (-1: none) into output 0; attributes are
+// the node's. Also used to place a folded batch normalisation's weights.
+Result<void> LowerConv(OpContext& op, int x, int w, int b);
+
+// scale / sqrt(variance + epsilon) at `channel`, for inputs 1 (scale) and 4 (variance) of a BatchNormalization.
+ExprPtr BatchNormScale(const OpContext& op, const ExprPtr& channel, double epsilon);
+
+// Geometry of a sliding window along one spatial dimension.
+struct Window {
+  std::int64_t in = 1, out = 1, kernel = 1, stride = 1, dilation = 1, before = 0, after = 0;
+  bool overhangs = false;  // the last window reaches past the padding (ceil_mode)
+  bool Leaves() const;     // some index leaves the input
+};
+// Reads kernel_shape (or takes `kernel`), strides, dilations, pads, auto_pad, ceil_mode.
+Result<std::vector<Window>> ReadWindows(OpContext& op, const Shape& spatial, Shape kernel);
+// position * stride + tap * dilation - before
+ExprPtr WindowIndex(const Window& window, const ExprPtr& position, const ExprPtr& tap);
+
+}  // namespace kindred

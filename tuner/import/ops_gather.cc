@@ -1,0 +1,123 @@
+// Gather and its relatives.
+//
+// Indices may be negative (they count from the end). Known ones are made plain here; others are wrapped where
+// they are used, and the unit records their range, which test data then keep to.
+#include <optional>
+
+#include "tuner/import/ops.h"
+
+namespace kindred {
+namespace {
+
+// start + step * place for every element of the constant, if it is so.
+std::optional<std::pair<std::int64_t, std::int64_t>> Progression(const std::vector<std::int64_t>& values) {
+  if (values.empty()) return std::nullopt;
+  const std::int64_t step = values.size() > 1 ? values[1] - values[0] : 0;
+  for (std::size_t i = 1; i < values.size(); ++i)
+    if (values[i] - values[i - 1] != step) return std::nullopt;
+  return std::pair(values[0], step);
+}
+
+// A value that holds the constant's data: an index tensor without negative entries.
+int KnownIndices(OpContext& op, const Shape& shape, const std::vector<std::int64_t>& values) {
+  const int id = op.Temp("indices", DataType::kI64, shape);
+  Value& value = op.graph.values[static_cast<std::size_t>(id)];
+  value.kind = ValueKind::kKnown;
+  value.constant = IntegerConstant(DataType::kI64, shape, values);
+  return id;
+}
+
+// The value of `indices` at `at` as an index into an extent.
+ExprPtr WrappedIndex(OpContext& op, int indices, const Exprs& at, std::int64_t extent) {
+  const ExprPtr raw = LoadExpr(indices, at, op.graph.values[static_cast<std::size_t>(indices)].type);
+  const ExprPtr index = CastExpr(DataType::kI64, raw);
+  if (op.opset() < 11) {
+    op.UseAsIndex(indices, 0, extent);
+    return index;
+  }
+  op.UseAsIndex(indices, -extent, extent);
+  return SelectExpr(BinaryExpr(Op::kLess, index, IntExpr(0)), index + extent, index);
+}
+
+Result<void> Gather(OpContext& op) {
+  const Shape in = op.InShape(0), at = op.InShape(1);
+  KINDRED_TRY(const std::int64_t axis, NormaliseAxis(op, op.Int("axis", 0), in.size()));
+  const auto d = static_cast<std::size_t>(axis);
+  Shape shape(in.begin(), in.begin() + axis);
+  shape.insert(shape.end(), at.begin(), at.end());
+  shape.insert(shape.end(), in.begin() + axis + 1, in.end());
+  Stage stage = MakeStage(op.Out(0, op.InValue(0).type, shape), shape);
+  const Exprs axes = AxesOf(stage);
+  const Exprs place(axes.begin() + axis, axes.begin() + axis + static_cast<std::ptrdiff_t>(at.size()));
+  ExprPtr index;
+  if (const ConstantPtr known = op.Peek(1)) {
+    std::vector<std::int64_t> values;
+    for (std::int64_t i = 0; i < known->elements(); ++i) {
+      values.push_back(known->Integer(i) < 0 ? known->Integer(i) + in[d] : known->Integer(i));
+      if (values.back() < 0 || values.back() >= in[d])
+        return BadInput(op.model.path + ": " + op.node.Label() + " reads element " +
+                        std::to_string(known->Integer(i)) + " of an axis of extent " + std::to_string(in[d]));
+    }
+    if (const auto progression = Progression(values)) {
+      ExprPtr flat = IntExpr(0);
+      for (std::size_t i = 0; i < at.size(); ++i) flat = flat * at[i] + place[i];
+      index = flat * progression->second + progression->first;
+    } else {
+      index = LoadExpr(KnownIndices(op, at, values), place, DataType::kI64);
+    }
+  } else {
+    index = WrappedIndex(op, op.In(1), place, in[d]);
+  }
+  Exprs from(axes.begin(), axes.begin() + axis);
+  from.push_back(index);
+  from.insert(from.end(), axes.begin() + axis + static_cast<std::ptrdiff_t>(at.size()), axes.end());
+  stage.body = op.Load(op.In(0), std::move(from));
+  op.kind = UnitKind::kMovement;
+  op.Emit(std::move(stage));
+  return {};
+}
+
+Result<void> GatherElements(OpContext& op) {
+  const Shape in = op.InShape(0), shape = op.InShape(1);
+  KINDRED_TRY(const std::int64_t axis, NormaliseAxis(op, op.Int("axis", 0), in.size()));
+  const auto d = static_cast<std::size_t>(axis);
+  Stage stage = MakeStage(op.Out(0, op.InValue(0).type, shape), shape);
+  Exprs from = AxesOf(stage);
+  from[d] = WrappedIndex(op, op.In(1), from, in[d]);
+  stage.body = op.Load(op.In(0), std::move(from));
+  op.kind = UnitKind::kMovement;
+  op.Emit(std::move(stage));
+  return {};
+}
+
+Result<void> GatherNd(OpContext& op) {
+  if (op.Int("batch_dims", 0) != 0) return Unsupported("batch dimensions");
+  const Shape in = op.InShape(0), at = op.InShape(1);
+  const auto depth = static_cast<std::size_t>(at.empty() ? 0 : at.back());
+  if (depth < 1 || depth > in.size()) return Unsupported("indices of shape " + ShapeText(at));
+  Shape shape(at.begin(), at.end() - 1);
+  shape.insert(shape.end(), in.begin() + static_cast<std::ptrdiff_t>(depth), in.end());
+  Stage stage = MakeStage(op.Out(0, op.InValue(0).type, shape), shape);
+  const Exprs axes = AxesOf(stage);
+  Exprs from;
+  for (std::size_t i = 0; i < depth; ++i) {
+    Exprs place(axes.begin(), axes.begin() + static_cast<std::ptrdiff_t>(at.size()) - 1);
+    place.push_back(IntExpr(static_cast<std::int64_t>(i)));
+    from.push_back(WrappedIndex(op, op.In(1), place, in[i]));
+  }
+  from.insert(from.end(), axes.begin() + static_cast<std::ptrdiff_t>(at.size()) - 1, axes.end());
+  stage.body = op.Load(op.In(0), std::move(from));
+  op.kind = UnitKind::kMovement;
+  op.Emit(std::move(stage));
+  return {};
+}
+
+}  // namespace
+
+void AddGatherOps(LoweringTable& table) {
+  table["Gather"] = Gather;
+  table["GatherElements"] = GatherElements;
+  table["GatherND"] = GatherNd;
+}
+
+}  // namespace kindred

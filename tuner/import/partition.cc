@@ -1,0 +1,323 @@
+#include "tuner/import/partition.h"
+
+#include <algorithm>
+#include <functional>
+#include <optional>
+
+#include "tuner/import/assemble.h"
+#include "tuner/import/group_graph.h"
+#include "tuner/import/view_index.h"
+
+namespace kindred {
+namespace {
+
+constexpr std::int64_t kMostOperations = 64;  // per point of a stage that others were written into
+constexpr int kMostLoads = 40;
+
+Shape ExtentsOf(const Stage& stage) {
+  Shape extents;
+  for (const Axis& axis : stage.axes) extents.push_back(axis.extent.value);
+  return extents;
+}
+
+std::int64_t SpatialPoints(const Stage& stage) {
+  std::int64_t points = 1;
+  for (int a = 0; a < stage.spatial; ++a) points *= stage.axes[static_cast<std::size_t>(a)].extent.value;
+  return points;
+}
+
+// Rows of a row group: `rows` * `columns` elements, reduced along their trailing part.
+struct RowShape {
+  std::int64_t rows = 1, columns = 1;
+};
+
+class Partitioner {
+ public:
+  explicit Partitioner(const Graph& graph) : groups_(graph), graph_(graph) {}
+
+  std::vector<Group> Run() {
+    const int count = static_cast<int>(graph_.units.size());
+    for (int u = 0; u < count; ++u)
+      if (groups_.Free(u) && (Kind(u) == UnitKind::kContraction || Kind(u) == UnitKind::kWindow)) GrowAnchor(u);
+    for (int u = 0; u < count; ++u)
+      if (groups_.Free(u) && Kind(u) == UnitKind::kRow) GrowRows(u);
+    for (int u = count; u-- > 0;)
+      if (groups_.Free(u)) GrowBackwards(u);
+    return Sorted();
+  }
+
+ private:
+  UnitKind Kind(int u) const { return groups_.unit(u).kind; }
+  const Value& value(int id) const { return graph_.values[static_cast<std::size_t>(id)]; }
+
+  static std::vector<int> With(std::vector<int> units, int added) {
+    units.insert(std::upper_bound(units.begin(), units.end(), added), added);
+    return units;
+  }
+
+  std::optional<Workload> Try(const std::vector<int>& units) const {
+    auto assembled = Assemble(graph_, units, groups_.Escaping(units));
+    if (!assembled) return std::nullopt;
+    for (const Stage& stage : assembled->workload.stages) {
+      int loads = 0;
+      VisitLoads(stage, [&](const Expr&) { ++loads; });
+      if (loads > kMostLoads || OperationsPerPoint(stage) > kMostOperations) return std::nullopt;
+    }
+    return std::move(assembled->workload);
+  }
+
+  void Commit(int anchor, std::vector<int> units) {
+    groups_.Commit(units);
+    result_.push_back({std::move(units), anchor, {}});
+  }
+
+  // --- contractions and windows
+
+  static bool PlainLoads(const Stage& stage) {
+    bool plain = true;
+    Visit(*stage.body, [&](const Expr& e) {
+      if (e.op == Op::kSelect) plain = false;
+      if (e.op != Op::kLoad) return;
+      for (const ExprPtr& index : e.args) plain = plain && AsAffine(*index, static_cast<int>(stage.axes.size()));
+    });
+    return plain;
+  }
+
+  // Movements of an operand that nothing else reads become part of its index.
+  std::vector<int> TakeOperands(int anchor) {
+    std::vector<int> units = {anchor};
+    for (bool grown = true; grown;) {
+      grown = false;
+      const std::vector<int> members = units;
+      for (const int u : members)
+        for (const int storage : groups_.unit(u).reads) {
+          const int maker = groups_.Maker(storage);
+          if (maker < 0 || !groups_.Free(maker) || Kind(maker) != UnitKind::kMovement) continue;
+          if (std::find(units.begin(), units.end(), maker) != units.end()) continue;
+          const std::vector<int> larger = With(units, maker);
+          if (groups_.Escaping(larger) != groups_.Escaping(units) || !groups_.Convex(larger)) continue;
+          const auto before = Try(units), after = Try(larger);
+          if (!before || !after || after->stages.size() != before->stages.size()) continue;
+          if (!PlainLoads(after->stages.front())) continue;
+          units = larger;
+          grown = true;
+        }
+    }
+    return units;
+  }
+
+  void GrowAnchor(int anchor) {
+    std::vector<int> units = {anchor};
+    if (Kind(anchor) == UnitKind::kContraction) units = TakeOperands(anchor);
+    const std::int64_t elements = SpatialPoints(groups_.unit(anchor).stages.back());
+    const auto fits = [&](const std::vector<int>& group, int u) {
+      if (Kind(u) != UnitKind::kPointwise) return false;
+      return ReadsInPlace(group, u, {elements, 1});
+    };
+    Commit(anchor, BestPrefix(units, fits, [](const std::vector<int>&, int) { return false; }));
+  }
+
+  // Every load that `u` does of a value made in `group` reads element i, or the row of element i, for element i.
+  bool ReadsInPlace(const std::vector<int>& group, int u, RowShape rows) const {
+    const std::int64_t all = rows.rows * rows.columns;
+    bool fits = true;
+    for (const Stage& stage : groups_.unit(u).stages) {
+      const std::int64_t points = SpatialPoints(stage);
+      const Shape extents = ExtentsOf(stage);
+      if (points != all && points != rows.rows) return false;
+      if (stage.reduction() > 0 && (points != rows.rows || Points(stage) != all)) return false;
+      // A reduction's axes in the order of its elements: rows, then the trailing axes.
+      const std::size_t places = points * 1 == rows.rows && stage.reduction() > 0 ? extents.size()
+                                                                                  : static_cast<std::size_t>(stage.spatial);
+      const std::int64_t count = stage.reduction() > 0 ? all : points;
+      VisitLoads(stage, [&](const Expr& load) {
+        const int maker = groups_.Maker(value(load.index).storage);
+        const bool own = maker == u;
+        if (!own && std::find(group.begin(), group.end(), maker) == group.end()) return;
+        const std::int64_t size = ElementCount(value(load.index).shape);
+        const auto flat = FlatIndex(load, value(load.index).shape, extents);
+        const bool same = size == count, row = size == rows.rows && count == all;
+        fits = fits && flat && (same || row) &&
+               *flat == IdentityIndex(extents, places, same ? 1 : rows.columns);
+      });
+    }
+    return fits;
+  }
+
+  using Fits = std::function<bool(const std::vector<int>& group, int unit)>;
+
+  // Adds units that `consumer` or `producer` accept as long as there are any, then goes back to the largest
+  // group on the way from which the fewest values escape.
+  std::vector<int> BestPrefix(std::vector<int> units, const Fits& consumer, const Fits& producer) {
+    std::vector<int> best = units;
+    std::size_t fewest = groups_.Escaping(units).size();
+    std::set<int> refused;
+    for (int next = Candidate(units, consumer, producer, refused); next >= 0;
+         next = Candidate(units, consumer, producer, refused)) {
+      const std::vector<int> larger = With(units, next);
+      if (!groups_.Convex(larger) || !Try(larger)) {
+        refused.insert(next);
+        continue;
+      }
+      refused.clear();
+      units = larger;
+      const std::size_t escaping = groups_.Escaping(units).size();
+      if (escaping <= fewest) {
+        fewest = escaping;
+        best = units;
+      }
+    }
+    return best;
+  }
+
+  int Candidate(const std::vector<int>& units, const Fits& consumer, const Fits& producer,
+                const std::set<int>& refused) const {
+    std::set<int> readers;
+    for (const int u : units) {
+      for (const int storage : groups_.unit(u).values)
+        for (const int reader : groups_.Readers(storage)) readers.insert(reader);
+      for (const int storage : groups_.unit(u).reads) {
+        const int maker = groups_.Maker(storage);
+        if (maker < 0 || !groups_.Free(maker) || refused.contains(maker)) continue;
+        if (std::find(units.begin(), units.end(), maker) == units.end() && producer(units, maker)) return maker;
+      }
+    }
+    for (const int reader : readers)
+      if (groups_.Free(reader) && !refused.contains(reader) &&
+          std::find(units.begin(), units.end(), reader) == units.end() && consumer(units, reader))
+        return reader;
+    return -1;
+  }
+
+  // --- rows
+
+  void GrowRows(int anchor) {
+    const Unit& unit = groups_.unit(anchor);
+    std::optional<RowShape> rows;
+    for (const Stage& stage : unit.stages)
+      if (stage.reduction() > 0 && !rows)
+        rows = RowShape{SpatialPoints(stage), Points(stage) / SpatialPoints(stage)};
+    if (!rows || !ReducesTrailing(unit, *rows)) {
+      Commit(anchor, {anchor});
+      return;
+    }
+    const auto consumer = [&](const std::vector<int>& group, int u) {
+      if (Kind(u) != UnitKind::kPointwise && Kind(u) != UnitKind::kRow) return false;
+      if (Kind(u) == UnitKind::kRow && !ReducesTrailing(groups_.unit(u), *rows)) return false;
+      return ReadsInPlace(group, u, *rows);
+    };
+    const auto producer = [&](const std::vector<int>& group, int u) {
+      if (Kind(u) != UnitKind::kPointwise || SpatialPoints(groups_.unit(u).stages.back()) != rows->rows * rows->columns)
+        return false;
+      for (const int storage : groups_.unit(u).values) {
+        if (value(storage).model_output) return false;
+        for (const int reader : groups_.Readers(storage))
+          if (std::find(group.begin(), group.end(), reader) == group.end() || !ReadsInPlace({u}, reader, *rows)) return false;
+      }
+      return true;
+    };
+    Commit(anchor, BestPrefix({anchor}, consumer, producer));
+  }
+
+  // All reductions run over the same trailing elements of every row.
+  bool ReducesTrailing(const Unit& unit, RowShape rows) const {
+    bool trailing = true;
+    for (const Stage& stage : unit.stages) {
+      if (stage.reduction() == 0) continue;
+      const Shape extents = ExtentsOf(stage);
+      trailing = trailing && SpatialPoints(stage) == rows.rows && Points(stage) == rows.rows * rows.columns;
+      VisitLoads(stage, [&](const Expr& load) {
+        const auto flat = FlatIndex(load, value(load.index).shape, extents);
+        const bool whole = ElementCount(value(load.index).shape) == rows.rows * rows.columns;
+        if (whole && trailing) trailing = flat && *flat == IdentityIndex(extents, extents.size(), 1);
+      });
+    }
+    return trailing;
+  }
+
+  // --- the rest
+
+  void GrowBackwards(int last) {
+    std::vector<int> units = {last};
+    std::set<int> refused;
+    const auto none = [](const std::vector<int>&, int) { return false; };
+    const auto producer = [&](const std::vector<int>& group, int u) {
+      if (Kind(u) != UnitKind::kPointwise && Kind(u) != UnitKind::kMovement) return false;
+      for (const int storage : groups_.unit(u).values) {
+        if (value(storage).model_output) return false;
+        for (const int reader : groups_.Readers(storage))
+          if (std::find(group.begin(), group.end(), reader) == group.end()) return false;
+      }
+      return true;
+    };
+    for (int next = Candidate(units, none, producer, refused); next >= 0;
+         next = Candidate(units, none, producer, refused)) {
+      const std::vector<int> larger = With(units, next);
+      const auto before = Try(units), after = Try(larger);
+      // A movement must vanish into indices; a pointwise unit may stay a stage where it reads in place.
+      const bool vanishes = before && after && after->stages.size() <= before->stages.size();
+      const bool stays = after && Kind(next) == UnitKind::kPointwise && Kind(last) == UnitKind::kPointwise &&
+                         AllInPlace(larger);
+      if (vanishes || stays) {
+        units = larger;
+      } else {
+        refused.insert(next);
+      }
+    }
+    Commit(last, units);
+  }
+
+  bool AllInPlace(const std::vector<int>& units) const {
+    const std::int64_t elements = SpatialPoints(groups_.unit(units.back()).stages.back());
+    return std::all_of(units.begin(), units.end(),
+                       [&](int u) { return Kind(u) == UnitKind::kPointwise && ReadsInPlace(units, u, {elements, 1}); });
+  }
+
+  // Groups in an order where producers stand before readers.
+  std::vector<Group> Sorted() {
+    std::vector<Group> sorted;
+    std::vector<int> group_of(graph_.units.size(), -1), left(result_.size(), 0);
+    for (std::size_t g = 0; g < result_.size(); ++g) {
+      result_[g].outputs = groups_.Escaping(result_[g].units);
+      for (const int u : result_[g].units) group_of[static_cast<std::size_t>(u)] = static_cast<int>(g);
+    }
+    // By the last unit of each: a group's inputs are made by units before it, except where groups interleave.
+    std::vector<std::size_t> order(result_.size());
+    for (std::size_t g = 0; g < order.size(); ++g) order[g] = g;
+    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+      return result_[a].units.front() < result_[b].units.front();
+    });
+    std::vector<char> state(result_.size(), 0);
+    const std::function<void(std::size_t)> visit = [&](std::size_t g) {
+      if (state[g] != 0) return;
+      state[g] = 1;
+      for (const int u : result_[g].units)
+        for (const int storage : groups_.unit(u).reads) VisitMaker(storage, group_of, visit);
+      sorted.push_back(std::move(result_[g]));
+    };
+    for (const std::size_t g : order) visit(g);
+    return sorted;
+  }
+
+  // Through left-out units to the groups that they depend on.
+  void VisitMaker(int storage, const std::vector<int>& group_of, const std::function<void(std::size_t)>& visit) const {
+    const int maker = groups_.Maker(storage);
+    if (maker < 0) return;
+    const int group = group_of[static_cast<std::size_t>(maker)];
+    if (group >= 0) {
+      visit(static_cast<std::size_t>(group));
+      return;
+    }
+    for (const int read : groups_.unit(maker).reads) VisitMaker(read, group_of, visit);
+  }
+
+  GroupGraph groups_;
+  const Graph& graph_;
+  std::vector<Group> result_;
+};
+
+}  // namespace
+
+std::vector<Group> Partition(const Graph& graph) { return Partitioner(graph).Run(); }
+
+}  // namespace kindred

@@ -1,0 +1,208 @@
+#include "tuner/record_mapping.h"
+
+#include <unistd.h>
+
+#include <chrono>
+
+#include <nlohmann/json.hpp>
+
+#include "schedules/text_form.h"
+#include "tuner/kernel_package.h"
+#include "tuner/version.h"
+
+namespace kindred {
+namespace {
+
+using nlohmann::json;
+
+std::string WorkerName() {
+  char host[256] = "unknown";
+  gethostname(host, sizeof host - 1);
+  return host;
+}
+
+std::string Joined(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
+  return text;
+}
+
+Status StatusNamed(const std::string& name) {
+  for (int i = 0; i <= static_cast<int>(Status::kAbandoned); ++i)
+    if (Name(static_cast<Status>(i)) == name) return static_cast<Status>(i);
+  return Status::kRunError;
+}
+
+}  // namespace
+
+std::int64_t NowMs() {
+  using namespace std::chrono;
+  return duration_cast<milliseconds>(system_clock::now().time_since_epoch()).count();
+}
+
+TargetRecord ToRecord(const Target& t) {
+  const json fingerprint = {{"model", t.model},
+                            {"cores", t.cores},
+                            {"threads", t.threads},
+                            {"vector_bytes", t.vector_bytes},
+                            {"vector_registers", t.vector_registers},
+                            {"l1_bytes", t.l1_bytes},
+                            {"l2_bytes", t.l2_bytes}};
+  const json description = {{"kind", t.kind == DeviceKind::kCpu ? "cpu" : "cuda"},
+                            {"id", t.id},
+                            {"threads", t.threads},
+                            {"model", t.model},
+                            {"cores", t.cores},
+                            {"vector_bytes", t.vector_bytes},
+                            {"vector_registers", t.vector_registers},
+                            {"fused_multiply_add", t.fused_multiply_add},
+                            {"f16_arithmetic", t.f16_arithmetic},
+                            {"l1_bytes", t.l1_bytes},
+                            {"l2_bytes", t.l2_bytes},
+                            {"l3_bytes", t.l3_bytes},
+                            {"peak_f32_gflops", t.peak_f32_gflops},
+                            {"peak_f64_gflops", t.peak_f64_gflops},
+                            {"peak_i8_gops", t.peak_i8_gops},
+                            {"l1_gbps", t.l1_gbps},
+                            {"l2_gbps", t.l2_gbps},
+                            {"memory_gbps", t.memory_gbps}};
+  TargetRecord record;
+  record.name = t.id;
+  record.fingerprint = fingerprint.dump();
+  record.description = description.dump();
+  record.id = t.id + "@" + HashOf(record.fingerprint).Hex().substr(0, 8);
+  return record;
+}
+
+Result<Target> ToTarget(const TargetRecord& record) {
+  const json d = json::parse(record.description, nullptr, false);
+  if (d.is_discarded() || !d.is_object())
+    return BadInput("the log's description of target " + record.id + " is not a JSON object");
+  try {
+    Target t;
+    t.id = d.at("id");
+    t.kind = d.at("kind") == "cpu" ? DeviceKind::kCpu : DeviceKind::kCuda;
+    t.threads = d.at("threads");
+    t.model = d.at("model");
+    t.cores = d.at("cores");
+    t.vector_bytes = d.at("vector_bytes");
+    t.vector_registers = d.at("vector_registers");
+    t.fused_multiply_add = d.at("fused_multiply_add");
+    t.f16_arithmetic = d.at("f16_arithmetic");
+    t.l1_bytes = d.at("l1_bytes");
+    t.l2_bytes = d.at("l2_bytes");
+    t.l3_bytes = d.at("l3_bytes");
+    t.peak_f32_gflops = d.at("peak_f32_gflops");
+    t.peak_f64_gflops = d.at("peak_f64_gflops");
+    t.peak_i8_gops = d.at("peak_i8_gops");
+    t.l1_gbps = d.at("l1_gbps");
+    t.l2_gbps = d.at("l2_gbps");
+    t.memory_gbps = d.at("memory_gbps");
+    return t;
+  } catch (const json::exception& error) {
+    return BadInput("the log's description of target " + record.id + " is incomplete: " + error.what());
+  }
+}
+
+WorkloadRecord ToRecord(const CanonicalWorkload& canonical, const std::string& name) {
+  WorkloadRecord record;
+  record.key = canonical.key.Hex();
+  record.structure = DescribeFamily(canonical.workload).structure.Hex();
+  record.name = name;
+  record.text = PrintWorkload(canonical.workload);
+  record.json = WorkloadToJson(canonical.workload).dump();
+  record.flop = Flop(canonical.workload);
+  record.bytes = CompulsoryBytes(canonical.workload);
+  return record;
+}
+
+KernelRecord ToRecord(const KernelSource& kernel, const Workload& canonical) {
+  KernelRecord record;
+  record.code = kernel.code;
+  json package;
+  package["language"] = kernel.language == KernelSource::Language::kC ? "c" : "cuda";
+  package["steps"] = StepsToJson(kernel);
+  package["arguments"] = ArgumentsToJson(kernel, canonical);
+  package["workspace_bytes"] = kernel.workspace_bytes;
+  package["compiler"] = kernel.compiler;
+  package["flags"] = kernel.flags;
+  record.package = package.dump();
+  record.hash = KernelHash(record.code, record.package);
+  return record;
+}
+
+Result<KernelSource> ToKernel(const KernelRecord& record) {
+  const json package = json::parse(record.package, nullptr, false);
+  try {
+    KernelSource kernel;
+    kernel.code = record.code;
+    kernel.language = package.at("language") == "c" ? KernelSource::Language::kC : KernelSource::Language::kCuda;
+    for (const json& step : package.at("steps"))
+      (step.at("kind") == "prepare" ? kernel.prepare_entry : kernel.entry) = step.at("entry");
+    KINDRED_TRY(kernel.arguments, ArgumentsFromJson(package.at("arguments")));
+    kernel.workspace_bytes = package.at("workspace_bytes");
+    kernel.compiler = package.at("compiler");
+    kernel.flags = package.at("flags").get<std::vector<std::string>>();
+    return kernel;
+  } catch (const json::exception& error) {
+    return BadInput("the log's kernel " + record.hash + " is damaged: " + error.what());
+  }
+}
+
+TrialRecord ToRecord(const TrialOrigin& origin, const Candidate& candidate, const KernelSource& kernel,
+                     const Outcome& outcome) {
+  TrialRecord r;
+  r.session = origin.session;
+  r.round = origin.round;
+  r.position = origin.position;
+  r.workload = origin.workload;
+  r.target = origin.target;
+  r.searcher = origin.searcher;
+  r.sketch = candidate.path.empty() ? "" : candidate.path.front().label;
+  r.schedule_key = candidate.key.Hex();
+  r.schedule = PathToJson(candidate.path);
+  r.status = Name(outcome.status);
+  r.message = outcome.message;
+  r.median_ns = outcome.median_ns;
+  r.samples = outcome.samples;
+  r.control_ns = outcome.control_ns;
+  r.predicted_ns = origin.predicted_ns;
+  r.validated = outcome.validated;
+  r.build_s = outcome.build_s;
+  r.run_s = outcome.run_s;
+  r.build_facts = json{{"code_bytes", outcome.facts.code_bytes},
+                       {"registers", outcome.facts.registers},
+                       {"spill_bytes", outcome.facts.spill_bytes},
+                       {"shared_bytes", outcome.facts.shared_bytes}}
+                      .dump();
+  r.kernel = origin.kernel;
+  r.compiler = outcome.compiler.empty() ? kernel.compiler : outcome.compiler;
+  r.flags = Joined(kernel.flags);
+  r.version = Version();
+  r.worker = WorkerName();
+  r.time_ms = NowMs();
+  return r;
+}
+
+Outcome ToOutcome(const TrialRecord& record) {
+  Outcome outcome;
+  outcome.status = StatusNamed(record.status);
+  outcome.message = record.message;
+  outcome.median_ns = record.median_ns;
+  outcome.samples = record.samples;
+  outcome.validated = record.validated;
+  outcome.control_ns = record.control_ns;
+  outcome.build_s = record.build_s;
+  outcome.run_s = record.run_s;
+  outcome.compiler = record.compiler;
+  const json facts = json::parse(record.build_facts, nullptr, false);
+  if (facts.is_object()) {
+    outcome.facts.code_bytes = facts.value("code_bytes", std::int64_t{0});
+    outcome.facts.registers = facts.value("registers", std::int64_t{0});
+    outcome.facts.spill_bytes = facts.value("spill_bytes", std::int64_t{0});
+    outcome.facts.shared_bytes = facts.value("shared_bytes", std::int64_t{0});
+  }
+  return outcome;
+}
+
+}  // namespace kindred

@@ -1,0 +1,149 @@
+// A tuning session: the main job, from models to a log full of results.
+//
+//   inputs -> tasks (one per key) -> families -> untuned times -> rounds of
+//   {scheduler picks a task, its searcher proposes, runner measures, log keeps, models learn} -> report
+//
+// Invariants
+// - A session is (inputs, target, seed, searcher, families on/off); its id is the digest of these. Budgets are not
+//   part of it: the same command with more trials goes on where it was.
+// - Every finished trial is in the log before the next one is measured.
+// - Decisions depend on the seed, the outcomes in proposal order, and the log as it stood when the session
+//   began, on nothing else: a resumed session replays its rounds from the log and goes on exactly where it was.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cost_model/family_models.h"
+#include "database/tuning_log.h"
+#include "measure/runner.h"
+#include "search/searcher.h"
+#include "tuner/families.h"
+#include "tuner/inputs.h"
+#include "tuner/progress.h"
+#include "tuner/task_scheduler.h"
+
+namespace kindred {
+
+struct TuneOptions {
+  std::int64_t trials = 0;           // total over all tasks; 0: no such bound
+  std::int64_t trials_per_task = 0;  // each; 0: no such bound
+  double time_s = 0;                 // of this run; 0: no such bound
+  std::uint64_t seed = 0;
+  std::string searcher = "mcts";
+  bool families = true;
+  int batch = 8;                     // trials of a round
+};
+
+struct TaskUse {
+  std::string model;
+  int count = 0;
+};
+
+struct TuneTask {
+  CanonicalWorkload canonical;
+  std::string key, name;
+  std::vector<TaskUse> uses;
+  double weight = 0;  // runs over all inputs, times their weights and priorities
+  std::int64_t flop = 0, bytes = 0;
+  double roofline_ns = 0;
+  int count = 0;      // runs over all inputs
+  int family = 0;     // index into TuningSession::families()
+
+  double untuned_ns = 0;
+  std::string untuned_message;  // why there is none
+  double best_ns = 0;           // validated; 0: none yet
+  Path best_path;
+  std::int64_t trials = 0, failed = 0;
+  std::map<std::string, std::int64_t> failures;  // by status
+  bool exhausted = false;       // the whole space was tried
+
+  std::unique_ptr<Space> space;
+  std::unique_ptr<CostModel> model;
+  std::unique_ptr<Searcher> searcher;
+  int model_index = 0;
+  std::map<int, double> seeded;  // sibling -> its best when its winner was last handed over
+};
+
+struct SessionTimes {
+  double build_s = 0, run_s = 0, search_s = 0, train_s = 0, other_s = 0, wall_s = 0;
+};
+
+class TuningSession {
+ public:
+  // Reads the session's state from the log, or begins it. `runner` and `log` must outlive the session.
+  // Errors: those of the log; unknown searcher; inputs without any task.
+  static Result<std::unique_ptr<TuningSession>> Open(std::vector<TuningInput> inputs, const Target& target,
+                                                     const TuneOptions& options, Runner& runner, TuningLog& log);
+
+  // Tunes until the budget is spent, every space is exhausted or `stop` says so. An error leaves everything that
+  // was measured in the log.
+  Result<void> Run(const std::function<bool()>& stop, Progress& progress);
+
+  const std::vector<TuningInput>& inputs() const { return inputs_; }
+  const std::vector<TuneTask>& tasks() const { return tasks_; }
+  const std::vector<Family>& families() const { return families_; }
+  const Target& target() const { return target_; }
+  const SessionTimes& times() const { return times_; }
+  const std::string& id() const { return session_.id; }
+  std::int64_t trials() const;      // in the log, of this session
+  std::int64_t new_trials() const { return new_trials_; }
+  bool interrupted() const { return interrupted_; }
+
+ private:
+  struct Round;
+  TuningSession(Target target, TuneOptions options, Runner& runner, TuningLog& log);
+
+  // session_setup.cc
+  Result<void> MergeTasks(std::vector<TuningInput> inputs);
+  Result<void> OpenRecords();
+  Result<void> MakeSearchers();
+  Result<void> LoadWarmTrials(std::int64_t start_epoch);
+  Result<void> LoadRounds();
+  TaskRecord TaskRow(std::size_t index) const;
+
+  // session.cc
+  Result<void> MeasureUntuned(const std::function<bool()>& stop, Progress& progress);
+  std::int64_t Room(const TuneTask& task) const;
+  void SeedFromSiblings(TuneTask& task);
+  int NextTask(std::int64_t& size) const;
+  Result<void> RunRound(int index, std::int64_t size, const std::function<bool()>& stop, Progress& progress);
+  bool TakeLogged(Round& round, Progress& progress);
+  Result<void> MeasureRound(Round& round, const std::function<bool()>& stop, Progress& progress);
+  Result<void> Store(const Round& round, std::size_t index, const Outcome& outcome);
+  Result<void> AbsorbLog();
+  static void CountOutcomes(const Round& round);
+  Result<void> FinishRound(int index, const Round& round);
+  Result<void> SaveState(const std::string& state);
+  ProgressState Snapshot(const std::string& phase, const std::string& task) const;
+  double Elapsed() const;
+
+  Target target_;
+  TuneOptions options_;
+  Runner& runner_;
+  TuningLog& log_;
+
+  std::vector<TuningInput> inputs_;
+  std::vector<TuneTask> tasks_;
+  std::vector<Family> families_;
+  std::unique_ptr<FamilyModels> models_;
+  TaskScheduler scheduler_;
+  SessionRecord session_;
+  std::string target_record_id_;
+
+  // Rounds of this session that the log holds and that are still to be replayed, by round.
+  std::map<std::int64_t, std::vector<TrialRecord>> logged_;
+  std::int64_t planned_round_ = -1, planned_size_ = 0;  // the last round begun and its size
+  std::int64_t round_ = 0;
+  std::int64_t untrained_ = 0, observed_ = 0;
+  std::int64_t new_trials_ = 0;
+  bool interrupted_ = false;
+  double started_s_ = 0;  // steady clock
+  SessionTimes times_;
+};
+
+}  // namespace kindred

@@ -24,9 +24,11 @@ Result<Matrix> MakeMatrix(const TrainingRows& rows) {
     return XgboostError("taking in training rows");
   Matrix matrix(handle);
   const auto set = [&](const char* field, const std::vector<float>& values) {
-    return values.empty() || XGDMatrixSetFloatInfo(handle, field, values.data(), values.size()) == 0;
+    return values.empty() ||
+           XGDMatrixSetFloatInfo(handle, field, values.data(), values.size()) == 0;
   };
-  if (!set("label", rows.labels) || !set("base_margin", rows.margins) || !set("weight", rows.weights))
+  if (!set("label", rows.labels) || !set("base_margin", rows.margins) ||
+      !set("weight", rows.weights))
     return XgboostError("taking in labels");
   return matrix;
 }
@@ -68,7 +70,8 @@ Result<void> Booster::Train(const TrainingRows& rows, const BoosterOptions& opti
       {"seed", std::to_string(options.seed % 0x7fffffff)},
   };
   for (const auto& [name, value] : parameters)
-    if (XGBoosterSetParam(handle, name, value.c_str()) != 0) return XgboostError("setting parameters");
+    if (XGBoosterSetParam(handle, name, value.c_str()) != 0)
+      return XgboostError("setting parameters");
   for (int round = 0; round < options.rounds; ++round)
     if (XGBoosterUpdateOneIter(handle, round, data) != 0) return XgboostError("training");
   *this = std::move(fresh);
@@ -78,9 +81,9 @@ Result<void> Booster::Train(const TrainingRows& rows, const BoosterOptions& opti
 Result<void> Booster::AddTo(std::span<const float> features, std::size_t columns,
                             std::span<double> margins) const {
   if (empty() || margins.empty()) return {};
-  const std::string array = fmt::format(R"({{"data":[{},true],"shape":[{},{}],"typestr":"<f4","version":3}})",
-                                        reinterpret_cast<std::uintptr_t>(features.data()), margins.size(),
-                                        columns);
+  const std::string array =
+      fmt::format(R"({{"data":[{},true],"shape":[{},{}],"typestr":"<f4","version":3}})",
+                  reinterpret_cast<std::uintptr_t>(features.data()), margins.size(), columns);
   // type 1: the margin, without any transformation.
   static constexpr char kConfig[] =
       R"({"type":1,"training":false,"iteration_begin":0,"iteration_end":0,"strict_shape":false,)"
@@ -88,7 +91,8 @@ Result<void> Booster::AddTo(std::span<const float> features, std::size_t columns
   const bst_ulong* shape = nullptr;
   bst_ulong dimensions = 0;
   const float* result = nullptr;
-  if (XGBoosterPredictFromDense(handle_, array.c_str(), kConfig, nullptr, &shape, &dimensions, &result) != 0)
+  if (XGBoosterPredictFromDense(handle_, array.c_str(), kConfig, nullptr, &shape, &dimensions,
+                                &result) != 0)
     return XgboostError("predicting");
   for (std::size_t i = 0; i < margins.size(); ++i) margins[i] += static_cast<double>(result[i]);
   return {};
@@ -109,7 +113,8 @@ Result<Booster> Booster::Load(std::string_view blob) {
   BoosterHandle handle = nullptr;
   if (XGBoosterCreate(nullptr, 0, &handle) != 0) return XgboostError("making a booster");
   booster.handle_ = handle;
-  if (XGBoosterSetParam(handle, "verbosity", "0") != 0 || XGBoosterSetParam(handle, "nthread", "1") != 0)
+  if (XGBoosterSetParam(handle, "verbosity", "0") != 0 ||
+      XGBoosterSetParam(handle, "nthread", "1") != 0)
     return XgboostError("setting parameters");
   if (XGBoosterLoadModelFromBuffer(handle, blob.data(), blob.size()) != 0)
     return BadInput(fmt::format("the saved cost model cannot be read: {}", XGBGetLastError()));

@@ -28,20 +28,26 @@ struct Scratch {
 class Extractor {
  public:
   Extractor(Scratch& scratch, const Workload& workload, const Target& target, std::span<float> out)
-      : nest_(scratch.nest), footprint_(scratch.footprint), costs_(scratch.costs), workload_(workload),
-        target_(target), out_(out) {}
+      : nest_(scratch.nest),
+        footprint_(scratch.footprint),
+        costs_(scratch.costs),
+        workload_(workload),
+        target_(target),
+        out_(out) {}
 
   void Run() {
     DescribeWorkload();
     Times();
     Whole();
     Build();
-    if (costs_.hottest >= 0) Hot(costs_.statements[static_cast<std::size_t>(costs_.hottest)]);
-    if (costs_.second >= 0) Next(costs_.statements[static_cast<std::size_t>(costs_.second)]);
+    if (costs_.hottest >= 0) Hot(costs_.bodies[static_cast<std::size_t>(costs_.hottest)]);
+    if (costs_.second >= 0) Next(costs_.bodies[static_cast<std::size_t>(costs_.second)]);
   }
 
  private:
-  void Set(Feature feature, double value) { out_[static_cast<std::size_t>(feature)] = static_cast<float>(value); }
+  void Set(Feature feature, double value) {
+    out_[static_cast<std::size_t>(feature)] = static_cast<float>(value);
+  }
 
   void DescribeWorkload();
   void Times();
@@ -84,7 +90,9 @@ void Extractor::DescribeWorkload() {
   Set(kElementBytes, ByteSize(workload_.tensors[static_cast<std::size_t>(anchor->tensor)].type));
   const auto extent = [&](int from_end, int begin, int end) {
     const int at = end - 1 - from_end;
-    return at >= begin ? Log(static_cast<double>(anchor->axes[static_cast<std::size_t>(at)].extent.value)) : 0;
+    return at >= begin
+               ? Log(static_cast<double>(anchor->axes[static_cast<std::size_t>(at)].extent.value))
+               : 0;
   };
   const int spatial = anchor->spatial, all = static_cast<int>(anchor->axes.size());
   Set(kSpatial0, extent(0, 0, spatial));
@@ -116,12 +124,16 @@ void Extractor::Times() {
   const double spill = slots(kTimeSpill, costs_.spill_slots);
   const double core = slots(kTimeCore, costs_.slots);
 
-  const double share = costs_.threads_used / std::max(1, target_.threads);  // of the target's bandwidth
+  const double share =
+      costs_.threads_used / std::max(1, target_.threads);  // of the target's bandwidth
   const double l3_gbps = std::sqrt(target_.l2_gbps * target_.memory_gbps);
   const auto time = [&](double bytes, double gbps) { return bytes / (gbps * share); };
-  const Footprint::Traffic l1 = footprint_.TrafficBeyond(0.8 * static_cast<double>(target_.l1_bytes));
-  const Footprint::Traffic l2 = footprint_.TrafficBeyond(0.8 * static_cast<double>(target_.l2_bytes));
-  const Footprint::Traffic l3 = footprint_.TrafficBeyond(0.5 * static_cast<double>(target_.l3_bytes));
+  const Footprint::Traffic l1 =
+      footprint_.TrafficBeyond(0.8 * static_cast<double>(target_.l1_bytes));
+  const Footprint::Traffic l2 =
+      footprint_.TrafficBeyond(0.8 * static_cast<double>(target_.l2_bytes));
+  const Footprint::Traffic l3 =
+      footprint_.TrafficBeyond(0.5 * static_cast<double>(target_.l3_bytes));
   const double l1_ns = time(l1.total(), target_.l2_gbps);
   const double l2_ns = time(l2.total(), l3_gbps);
   const double l3_ns = time(l3.total(), target_.memory_gbps);
@@ -134,17 +146,20 @@ void Extractor::Times() {
   Set(kTimeL1Prepared, LogRatio(time(l1.prepared, target_.l2_gbps), roofline_ns_));
   Set(kTimeL2Prepared, LogRatio(time(l2.prepared, l3_gbps), roofline_ns_));
 
-  // Out-of-order cores overlap the levels in part: the longest counts in full, the others by a quarter.
+  // Out-of-order cores overlap the levels in part: the longest counts in full, the others by a
+  // quarter.
   constexpr double kOverlap = 0.25;
   const double longest = std::max({core, l1_ns, l2_ns, l3_ns});
-  const double total = longest + kOverlap * (core + l1_ns + l2_ns + l3_ns - longest) + 0.25 * loop + spill;
+  const double total =
+      longest + kOverlap * (core + l1_ns + l2_ns + l3_ns - longest) + 0.25 * loop + spill;
   Set(kTimeTotal, LogRatio(total, roofline_ns_));
 }
 
 void Extractor::Whole() {
   const Program& program = nest_.program();
   Set(kParallelSpeedup, std::log2(std::max(1.0, costs_.threads_used)));
-  Set(kWaste, flop_ > 0 && costs_.flop > 0 ? std::clamp(std::log2(costs_.flop / flop_), -4.0, 8.0) : 0);
+  Set(kWaste,
+      flop_ > 0 && costs_.flop > 0 ? std::clamp(std::log2(costs_.flop / flop_), -4.0, 8.0) : 0);
   const double instructions = std::max(1.0, costs_.instructions);
   Set(kVectorShare, costs_.vector_instructions / instructions);
   Set(kAutomaticShare, costs_.automatic_instructions / instructions);
@@ -159,8 +174,10 @@ void Extractor::Whole() {
   Set(kLogFootprint, LogRatio(footprint_.Iteration(-1), l2));
   Set(kWorkspace, LogRatio(scope_bytes[static_cast<std::size_t>(Scope::kWorkspace)], l2));
   Set(kPrepared, LogRatio(scope_bytes[static_cast<std::size_t>(Scope::kPrepared)], l2));
-  Set(kStackBytes, LogRatio(scope_bytes[static_cast<std::size_t>(Scope::kStack)], static_cast<double>(target_.l1_bytes)));
-  Set(kRegisterBytes, Log(scope_bytes[static_cast<std::size_t>(Scope::kRegister)] / target_.vector_bytes));
+  Set(kStackBytes, LogRatio(scope_bytes[static_cast<std::size_t>(Scope::kStack)],
+                            static_cast<double>(target_.l1_bytes)));
+  Set(kRegisterBytes,
+      Log(scope_bytes[static_cast<std::size_t>(Scope::kRegister)] / target_.vector_bytes));
   Set(kLoops, static_cast<double>(nest_.loops().size()));
   Set(kStatements, static_cast<double>(nest_.statements().size()));
 }
@@ -170,10 +187,14 @@ void Extractor::Build() {
   Set(kClang, program.compiler == "clang" ? 1 : 0);
   int other = 0;
   for (const std::string& flag : program.flags) {
-    if (flag == "-fno-tree-slp-vectorize" || flag == "-fno-slp-vectorize") Set(kNoSlp, 1);
-    else if (flag == "-mprefer-vector-width=512") Set(kWideVectors, 1);
-    else if (flag == "-funroll-loops") Set(kUnrollLoops, 1);
-    else ++other;
+    if (flag == "-fno-tree-slp-vectorize" || flag == "-fno-slp-vectorize")
+      Set(kNoSlp, 1);
+    else if (flag == "-mprefer-vector-width=512")
+      Set(kWideVectors, 1);
+    else if (flag == "-funroll-loops")
+      Set(kUnrollLoops, 1);
+    else
+      ++other;
   }
   Set(kOtherFlags, other);
 }
@@ -190,7 +211,8 @@ void Extractor::Hot(const StatementCost& cost) {
   Set(kHotInRegisters, statement.to_register);
   Set(kHotTile, Log(cost.tile));
   Set(kHotRegisters, cost.tile_registers / std::max(1, target_.vector_registers));
-  const double loads = cost.loads_unit + cost.loads_broadcast + cost.loads_strided + cost.loads_gather;
+  const double loads =
+      cost.loads_unit + cost.loads_broadcast + cost.loads_strided + cost.loads_gather;
   Set(kHotOpsPerLoad, LogRatio(cost.instructions, std::max(loads, 1e-9)));
   Set(kHotLoadToCompute, LogRatio(cost.load_slots, compute));
   Set(kHotStoreToCompute, LogRatio(cost.store_slots, compute));
@@ -203,7 +225,8 @@ void Extractor::Hot(const StatementCost& cost) {
   Set(kHotGather, share(cost.loads_gather, loads));
   Set(kHotStoreStrided, share(cost.stores_strided, cost.stores_unit + cost.stores_strided));
   Set(kHotDepth, statement.depth);
-  // The loops that turn, from the inside out: trips, bytes of one iteration, operations per byte of it.
+  // The loops that turn, from the inside out: trips, bytes of one iteration, operations per byte of
+  // it.
   int level = 0;
   double executions = statement.executions;
   double ragged = 0;
@@ -216,9 +239,11 @@ void Extractor::Hot(const StatementCost& cost) {
       const double turns = std::max(1.0, loop.entries * loop.extent);
       const double bytes = footprint_.Iteration(id);
       Set(static_cast<Feature>(kHotTrip0 + level), Log(loop.extent));
-      Set(static_cast<Feature>(kHotBytes0 + level), LogRatio(bytes, static_cast<double>(target_.l1_bytes)));
+      Set(static_cast<Feature>(kHotBytes0 + level),
+          LogRatio(bytes, static_cast<double>(target_.l1_bytes)));
       if (level < 4)
-        Set(static_cast<Feature>(kHotIntensity0 + level), LogRatio(executions / turns, std::max(bytes, 1.0)));
+        Set(static_cast<Feature>(kHotIntensity0 + level),
+            LogRatio(executions / turns, std::max(bytes, 1.0)));
     }
     ++level;
   }
@@ -228,8 +253,8 @@ void Extractor::Hot(const StatementCost& cost) {
 void Extractor::Next(const StatementCost& cost) {
   const NestStatement& statement = nest_.statements()[static_cast<std::size_t>(cost.statement)];
   const double compute = std::max(1e-9, cost.compute_slots);
-  const double accesses = cost.loads_unit + cost.loads_broadcast + cost.loads_strided + cost.loads_gather +
-                          cost.stores_unit + cost.stores_strided;
+  const double accesses = cost.loads_unit + cost.loads_broadcast + cost.loads_strided +
+                          cost.loads_gather + cost.stores_unit + cost.stores_strided;
   Set(kNextShare, costs_.slots > 0 ? cost.slots / costs_.slots : 0);
   Set(kNextExplicit, cost.explicit_vector);
   Set(kNextAutomatic, cost.automatic_vector);
@@ -237,15 +262,19 @@ void Extractor::Next(const StatementCost& cost) {
   Set(kNextTile, Log(cost.tile));
   Set(kNextLoadToCompute, LogRatio(cost.load_slots, compute));
   Set(kNextMathToCompute, LogRatio(cost.math_slots, compute));
-  Set(kNextStrided, accesses > 0 ? (cost.loads_strided + cost.loads_gather + cost.stores_strided) / accesses : 0);
-  Set(kNextTrip, cost.inner_loop >= 0 ? Log(nest_.loops()[static_cast<std::size_t>(cost.inner_loop)].extent) : 0);
+  Set(kNextStrided,
+      accesses > 0 ? (cost.loads_strided + cost.loads_gather + cost.stores_strided) / accesses : 0);
+  Set(kNextTrip, cost.inner_loop >= 0
+                     ? Log(nest_.loops()[static_cast<std::size_t>(cost.inner_loop)].extent)
+                     : 0);
 }
 
 }  // namespace
 
 std::span<const std::string_view> FeatureNames() { return kFeatureNames; }
 
-std::vector<float> ExtractFeatures(const Program& program, const Workload& canonical, const Target& target) {
+std::vector<float> ExtractFeatures(const Program& program, const Workload& canonical,
+                                   const Target& target) {
   static thread_local Scratch scratch;  // its tables keep their memory from program to program
   std::vector<float> features(kFeatureCount, 0.0f);
   scratch.nest.Build(program);

@@ -19,8 +19,9 @@ DataType WorkType(const Workload& workload) {
     for (const Axis& axis : stage.axes) points *= static_cast<double>(axis.extent.value);
     if (points <= most) continue;
     most = points;
-    type = stage.combiner == Combiner::kNone ? workload.tensors[static_cast<std::size_t>(stage.tensor)].type
-                                             : stage.accumulator;
+    type = stage.combiner == Combiner::kNone
+               ? workload.tensors[static_cast<std::size_t>(stage.tensor)].type
+               : stage.accumulator;
   }
   return type;
 }
@@ -34,14 +35,21 @@ double RooflineNs(const Workload& canonical, const Target& target) {
   // Runs are hot: data that fit a cache come from there.
   const double bytes = static_cast<double>(CompulsoryBytes(canonical));
   double gbps = target.memory_gbps;
-  if (bytes <= static_cast<double>(target.l1_bytes)) gbps = target.l1_gbps;
-  else if (bytes <= static_cast<double>(target.l2_bytes)) gbps = target.l2_gbps;
-  else if (bytes <= 0.5 * static_cast<double>(target.l3_bytes)) gbps = std::sqrt(target.l2_gbps * target.memory_gbps);
+  if (bytes <= static_cast<double>(target.l1_bytes))
+    gbps = target.l1_gbps;
+  else if (bytes <= static_cast<double>(target.l2_bytes))
+    gbps = target.l2_gbps;
+  else if (bytes <= 0.5 * static_cast<double>(target.l3_bytes))
+    gbps = std::sqrt(target.l2_gbps * target.memory_gbps);
   return std::max({compute, bytes / std::max(gbps, 1e-3), 1.0});
 }
 
 double PriorNs(std::span<const float> features, const Workload& canonical, const Target& target) {
-  return kCallNs + std::exp2(features[kTimeTotal]) * RooflineNs(canonical, target);
+  return PriorNs(features, RooflineNs(canonical, target));
+}
+
+double PriorNs(std::span<const float> features, double roofline_ns) {
+  return kCallNs + std::exp2(static_cast<double>(features[kTimeTotal])) * roofline_ns;
 }
 
 }  // namespace kindred

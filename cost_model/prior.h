@@ -13,5 +13,7 @@ double RooflineNs(const Workload& canonical, const Target& target);
 
 // Estimated time of the program that `features` (ExtractFeatures) describe. ns.
 double PriorNs(std::span<const float> features, const Workload& canonical, const Target& target);
+// The same where RooflineNs of the workload is at hand.
+double PriorNs(std::span<const float> features, double roofline_ns);
 
 }  // namespace kindred

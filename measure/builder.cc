@@ -8,8 +8,8 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <optional>
 #include <fstream>
+#include <optional>
 #include <sstream>
 #include <thread>
 #include <unordered_map>
@@ -37,7 +37,8 @@ struct Pending {
   std::vector<std::size_t> wanted_by;
 };
 
-// The source as the compiler gets it: entries renamed to the key's symbols, lines numbered as in the source.
+// The source as the compiler gets it: entries renamed to the key's symbols, lines numbered as in
+// the source.
 std::string SourceText(const Pending& item) {
   const KernelSource& source = *item.source;
   std::string text = "#define " + source.entry + " " + EntrySymbol(item.key) + "\n";
@@ -52,13 +53,15 @@ std::string FirstError(const std::string& text) {
   std::string line, first;
   while (std::getline(lines, line)) {
     if (first.empty()) first = line;
-    if (line.find("error") != std::string::npos || line.find("undefined reference") != std::string::npos)
+    if (line.find("error") != std::string::npos ||
+        line.find("undefined reference") != std::string::npos)
       return line;
   }
   return first;
 }
 
-// Frame bytes of a function from gcc's -fstack-usage file: "file:line:column:function\tbytes\tkind".
+// Frame bytes of a function from gcc's -fstack-usage file:
+// "file:line:column:function\tbytes\tkind".
 std::int64_t FrameBytes(const std::string& path, const std::string& symbol) {
   std::ifstream file(path);
   std::string line;
@@ -88,8 +91,9 @@ BuildFacts ParseFacts(const std::string& text) {
 Result<CompilerInfo> FindCompiler(const std::string& compiler) {
   const std::string path = FindOnPath(compiler);
   if (path.empty())
-    return Environment("no C compiler '" + compiler + "' on PATH; install it (on Debian: apt-get install " +
-                       compiler + ") or correct PATH");
+    return Environment("no C compiler '" + compiler +
+                       "' on PATH; install it (on Debian: apt-get install " + compiler +
+                       ") or correct PATH");
   SpawnOptions options;
   options.program = path;
   options.arguments = {"--version"};
@@ -101,8 +105,8 @@ Result<CompilerInfo> FindCompiler(const std::string& compiler) {
   const bool ended = child.Wait(10, status);
   const std::string text = Tail(output.get(), 1 << 16);
   if (!ended || status.code != 0 || text.empty())
-    return Environment("the C compiler " + path + " does not answer to --version; install a working '" +
-                       compiler + "'");
+    return Environment("the C compiler " + path +
+                       " does not answer to --version; install a working '" + compiler + "'");
   return CompilerInfo{path, text.substr(0, text.find('\n'))};
 }
 
@@ -157,19 +161,21 @@ struct Builder::State {
 
   // One compiler run for `items`; appends one result each, or (more than one item, failed) nothing.
   Result<std::vector<BuiltKernel>> Compile(std::span<const Pending> items, double timeout_s);
-  Result<void> Link(const Pending& item, const std::string& scratch, std::size_t index, double build_s,
-                    BuiltKernel& built);
+  Result<void> Link(const Pending& item, const std::string& scratch, std::size_t index,
+                    double build_s, BuiltKernel& built);
   // Compiles one group, one by one where the group fails, and files the results.
   void CompileGroup(std::span<const Pending> items, double timeout_s,
                     std::span<std::optional<BuiltKernel>> results);
 };
 
-Result<void> Builder::State::Link(const Pending& item, const std::string& scratch, std::size_t index,
-                                  double build_s, BuiltKernel& built) {
+Result<void> Builder::State::Link(const Pending& item, const std::string& scratch,
+                                  std::size_t index, double build_s, BuiltKernel& built) {
   BuildFacts facts;
   facts.code_bytes = FunctionBytes(scratch + "/out.so", EntrySymbol(item.key));
-  for (const std::string& name : {"/out.so-k" + std::to_string(index) + ".su", std::string("/out.su")}) {
-    if (facts.spill_bytes == 0) facts.spill_bytes = FrameBytes(scratch + name, EntrySymbol(item.key));
+  for (const std::string& name :
+       {"/out.so-k" + std::to_string(index) + ".su", std::string("/out.su")}) {
+    if (facts.spill_bytes == 0)
+      facts.spill_bytes = FrameBytes(scratch + name, EntrySymbol(item.key));
   }
   const std::string library = cache.PathOf(item.key + ".so");
   if (link((scratch + "/out.so").c_str(), library.c_str()) != 0 && errno != EEXIST)
@@ -184,7 +190,8 @@ Result<void> Builder::State::Link(const Pending& item, const std::string& scratc
   return {};
 }
 
-Result<std::vector<BuiltKernel>> Builder::State::Compile(std::span<const Pending> items, double timeout_s) {
+Result<std::vector<BuiltKernel>> Builder::State::Compile(std::span<const Pending> items,
+                                                         double timeout_s) {
   const KernelSource& first = *items.front().source;
   const CompilerInfo& compiler = *compilers.at(first.compiler);
   KINDRED_TRY(const std::string scratch, cache.MakeScratch());
@@ -225,21 +232,24 @@ Result<std::vector<BuiltKernel>> Builder::State::Compile(std::span<const Pending
     return built;
   }
   if (result.error_text.find("No space left on device") != std::string::npos)
-    return Environment("the disk of " + cache.path() + " is full: " + FirstError(result.error_text));
+    return Environment("the disk of " + cache.path() +
+                       " is full: " + FirstError(result.error_text));
   if (items.size() > 1) return built;
   BuiltKernel& failed = built.emplace_back();
   failed.key = items.front().key;
   failed.build_s = build_s;
   if (result.timed_out || result.status.signal == SIGXCPU) {
     failed.status = Status::kBuildTimeout;
-    failed.message = first.compiler + " took longer than " + std::to_string(static_cast<int>(timeout_s)) + " s";
+    failed.message =
+        first.compiler + " took longer than " + std::to_string(static_cast<int>(timeout_s)) + " s";
   } else {
     failed.status = Status::kBuildError;
     failed.message = FirstError(result.error_text);
     if (failed.message.empty())
-      failed.message = first.compiler + (result.status.signal != 0
-                                             ? " died of " + SignalName(result.status.signal)
-                                             : " failed with exit code " + std::to_string(result.status.code));
+      failed.message =
+          first.compiler + (result.status.signal != 0
+                                ? " died of " + SignalName(result.status.signal)
+                                : " failed with exit code " + std::to_string(result.status.code));
   }
   return built;
 }
@@ -308,7 +318,8 @@ Result<std::vector<BuiltKernel>> Builder::Build(std::span<const KernelSource> so
 
   // Equal compiler and flags side by side, then runs that keep every job busy.
   std::stable_sort(pending.begin(), pending.end(), [](const Pending& a, const Pending& b) {
-    return std::tie(a.source->compiler, a.source->flags) < std::tie(b.source->compiler, b.source->flags);
+    return std::tie(a.source->compiler, a.source->flags) <
+           std::tie(b.source->compiler, b.source->flags);
   });
   const std::size_t jobs = static_cast<std::size_t>(std::max(1, s.options.jobs));
   const std::size_t most =

@@ -1,14 +1,16 @@
 // Builder: C sources in, shared libraries out.
 //
-// Every source is looked up in a content-addressed cache first (key: source, entries, compiler version,
-// flags, CPU model), so equal sources are compiled once, within a call, between calls and between runs.
-// What is not there is compiled by child processes, `jobs` at a time; up to kSourcesPerRun sources with the
-// same compiler and flags share one compiler run (measured: saves 7% of gcc's time and 37% of clang's).
-// Where such a run fails, its sources are compiled one by one, so that each has its own cause.
+// Every source is looked up in a content-addressed cache first (key: source, entries, compiler
+// version, flags, CPU model), so equal sources are compiled once, within a call, between calls and
+// between runs. What is not there is compiled by child processes, `jobs` at a time; up to
+// kSourcesPerRun sources with the same compiler and flags share one compiler run (measured: saves
+// 7% of gcc's time and 37% of clang's). Each is a translation unit of its own there: in a common
+// one the compiler's decisions about one kernel would depend on its neighbours. Where such a run
+// fails, its sources are compiled one by one, so that each has its own cause.
 //
-// A library appears in the cache by hard link or rename only: complete or not at all. Several processes may
-// share a cache directory. Invariant: a library exports the entries under the names of its key, so that
-// one file may hold several kernels.
+// A library appears in the cache by hard link or rename only: complete or not at all. Several
+// processes may share a cache directory. Invariant: a library exports the entries under the names
+// of its key, so that one file may hold several kernels.
 //
 // Thread safety: none; one Builder belongs to one thread. Times in seconds, sizes in bytes.
 #pragma once
@@ -41,9 +43,10 @@ struct BuiltKernel {
   std::string message;          // the compiler's first error, for failures
   std::string key;              // equal for equal builds
   std::string library;          // path of the shared library
-  std::string entry, prepare_entry;  // symbols in it; the latter empty where there is nothing to prepare
+  std::string entry,
+      prepare_entry;  // symbols in it; the latter empty where there is nothing to prepare
   BuildFacts facts;
-  double build_s = 0;   // its share of the compiler run; 0: found in the cache
+  double build_s = 0;  // its share of the compiler run; 0: found in the cache
 };
 
 struct BuilderCounters {
@@ -59,9 +62,10 @@ class Builder {
   static Result<std::unique_ptr<Builder>> Make(BuilderOptions options);
   ~Builder();
 
-  // One result per source, in order; `stop` is polled between compiler runs, and once it is true the
-  // result is shorter: it ends before the first source that was not reached. A source whose compiler is
-  // not installed fails with kBuildError. Error (kEnvironment): the disk is full or cannot be written.
+  // One result per source, in order; `stop` is polled between compiler runs, and once it is true
+  // the result is shorter: it ends before the first source that was not reached. A source whose
+  // compiler is not installed fails with kBuildError. Error (kEnvironment): the disk is full or
+  // cannot be written.
   Result<std::vector<BuiltKernel>> Build(std::span<const KernelSource> sources,
                                          const std::function<bool()>& stop = {});
   // The same with another deadline.
@@ -75,8 +79,8 @@ class Builder {
   std::unique_ptr<State> state_;
 };
 
-// First line of `compiler --version` and where it was found. Error (kEnvironment): not on PATH; says what
-// to install.
+// First line of `compiler --version` and where it was found. Error (kEnvironment): not on PATH;
+// says what to install.
 struct CompilerInfo {
   std::string path, version;
 };

@@ -6,8 +6,8 @@
 namespace kindred {
 namespace {
 
-constexpr Status kFailures[] = {Status::kBuildError, Status::kBuildTimeout, Status::kCrash,
-                                Status::kRunTimeout, Status::kOutOfMemory,  Status::kWrongAnswer,
+constexpr Status kFailures[] = {Status::kBuildError,  Status::kBuildTimeout, Status::kCrash,
+                                Status::kRunTimeout,  Status::kOutOfMemory,  Status::kWrongAnswer,
                                 Status::kOutOfBounds, Status::kRunError};
 constexpr int kSamples = 10;
 
@@ -35,7 +35,8 @@ Outcome FakeRunner::OutcomeOf(const MeasureJob& job, const KernelSource& source)
   outcome.validated = true;
   outcome.median_ns = time;
   outcome.control_ns = 2e4;
-  const bool far = job.incumbent_ns > 0 && !job.reference && time > job.incumbent_ns * MeasureLimits{}.abandon_ratio;
+  const bool far = job.incumbent_ns > 0 && !job.reference &&
+                   time > job.incumbent_ns * MeasureLimits{}.abandon_ratio;
   outcome.status = far ? Status::kAbandoned : Status::kOk;
   outcome.samples.assign(far ? 1 : kSamples, time);
   outcome.build_s = outcome.run_s = 0.1;
@@ -43,12 +44,14 @@ Outcome FakeRunner::OutcomeOf(const MeasureJob& job, const KernelSource& source)
   return outcome;
 }
 
-Result<std::vector<Outcome>> FakeRunner::Measure(const MeasureJob& job, const std::function<bool()>& stop) {
+Result<std::vector<Outcome>> FakeRunner::Measure(const MeasureJob& job,
+                                                 const std::function<bool()>& stop) {
   if (calls_++ == options_.error_at_call) return Environment("made up: no machine");
   std::vector<Outcome> outcomes;
   for (const KernelSource& source : job.candidates) {
     if (stop && stop()) break;
     outcomes.push_back(OutcomeOf(job, source));
+    if (job.finished) job.finished(outcomes.size() - 1, outcomes.back());
     ++measured_;
     times_.build_s += 0.1;
     times_.run_s += 0.1;

@@ -1,5 +1,5 @@
-// A Runner without a machine: made-up times, the same for the same sources. For tests of what stands above
-// it (search signatures, determinism, resume).
+// A Runner without a machine: made-up times, the same for the same sources. For tests of what
+// stands above it (search signatures, determinism, resume).
 #pragma once
 
 #include <cstdint>
@@ -16,9 +16,11 @@ struct FakeRunnerOptions {
   // Time of a candidate; by default FakeTime(source, seed).
   std::function<double(const KernelSource&)> time_ns = {};
   std::uint64_t seed = 0;
-  // Share of candidates that fail, chosen by the source's hash among all failures that a run can have.
+  // Share of candidates that fail, chosen by the source's hash among all failures that a run can
+  // have.
   double failure_share = 0;
-  // Scripted outcomes, by the number of the candidate over all calls (from 0). They come before all else.
+  // Scripted outcomes, by the number of the candidate over all calls (from 0). They come before all
+  // else.
   std::map<std::int64_t, Outcome> scripted = {};
   // The call with this number (from 0) returns an Error; -1: none.
   std::int64_t error_at_call = -1;
@@ -31,7 +33,8 @@ class FakeRunner : public Runner {
  public:
   explicit FakeRunner(FakeRunnerOptions options = {}) : options_(std::move(options)) {}
 
-  Result<std::vector<Outcome>> Measure(const MeasureJob& job, const std::function<bool()>& stop) override;
+  Result<std::vector<Outcome>> Measure(const MeasureJob& job,
+                                       const std::function<bool()>& stop) override;
   // A made-up tenth of a second per build and per run.
   MeasureTimes times() const override { return times_; }
 

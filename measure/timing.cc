@@ -37,8 +37,9 @@ double ControlKernel::Run() {
   return ns;
 }
 
-Timing TakeSamples(const TimingRequest& request, const std::function<double()>& now,
+Timing TakeSamples(const TimingRequest& request, const TimingClocks& clocks,
                    const std::function<int()>& kernel, ControlKernel& control) {
+  const auto& now = clocks.now;
   const MeasureLimits& limits = request.limits;
   const double budget_ns = limits.time_budget_s * 1e9;
   const double hard_ns = kHardBudget * budget_ns;
@@ -87,6 +88,7 @@ Timing TakeSamples(const TimingRequest& request, const std::function<double()>& 
   for (;;) {
     std::vector<double> chunk;
     const double chunk_start_ns = now();
+    const double on_start_ns = clocks.on_processor ? clocks.on_processor() : 0;
     const int left = limits.maximum_samples - static_cast<int>(timing.samples.size());
     const int wanted = std::min(left, std::max(limits.minimum_samples, 1));
     bool first_is_far = false;
@@ -96,8 +98,12 @@ Timing TakeSamples(const TimingRequest& request, const std::function<double()>& 
       first_is_far = timing.samples.empty() && chunk.front() > ceiling;
       if (first_is_far) break;
     }
+    const double chunk_ns = now() - chunk_start_ns;
+    const bool off_processor =
+        clocks.on_processor &&
+        chunk_ns - (clocks.on_processor() - on_start_ns) > kOffProcessor * chunk_ns;
     const double after = control.Run();
-    const bool disturbed = control.Disturbed(before) || control.Disturbed(after);
+    const bool disturbed = off_processor || control.Disturbed(before) || control.Disturbed(after);
     const double elapsed_ns = now() - start_ns;
     if (disturbed && timing.chunks_thrown_away < kRetries && elapsed_ns < hard_ns) {
       ++timing.chunks_thrown_away;

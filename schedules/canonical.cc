@@ -1,13 +1,19 @@
 #include "schedules/canonical.h"
 
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "schedules/internal/canonical_passes.h"
 #include "schedules/text_form.h"
 
 namespace kindred {
 
-CanonicalWorkload Canonicalize(const Workload& workload) {
+namespace {
+
+// One run of all passes. `source` as in OrderWorkload.
+Workload RunPasses(const Workload& workload, std::vector<int>& source) {
   Workload work = workload;
-  work.name.clear();
   NormalizeExpressions(work);
   DropDeadStages(work);
   DropUnitAxes(work);
@@ -16,11 +22,31 @@ CanonicalWorkload Canonicalize(const Workload& workload) {
   MergeEqualStages(work);
   InlinePointwise(work);
   MergeAxes(work);
-  std::vector<int> source;
+  return OrderWorkload(work, source);
+}
+
+// Passes open the way for each other (ordered axes make equal stages visible), so they run to a fixed
+// point; two runs nearly always suffice.
+constexpr int kMaxRuns = 6;
+
+}  // namespace
+
+CanonicalWorkload Canonicalize(const Workload& workload) {
   CanonicalWorkload canonical;
-  canonical.workload = OrderWorkload(work, source);
+  std::vector<int> source;
+  canonical.workload = RunPasses(workload, source);
+  std::string text = PrintWorkload(canonical.workload);
+  for (int run = 1; run < kMaxRuns; ++run) {
+    std::vector<int> step;
+    Workload next = RunPasses(canonical.workload, step);
+    std::string next_text = PrintWorkload(next);
+    for (int& id : step) id = source[static_cast<std::size_t>(id)];
+    canonical.workload = std::move(next);
+    source = std::move(step);
+    if (std::exchange(text, std::move(next_text)) == text) break;
+  }
   // The version of the form and of the language: keys of different versions never meet.
-  canonical.key = HashOf("kd1\n" + PrintWorkload(canonical.workload));
+  canonical.key = HashOf("kd1\n" + text);
   for (const int argument : ArgumentTensors(canonical.workload))
     canonical.arguments.push_back(source[static_cast<std::size_t>(argument)]);
   return canonical;

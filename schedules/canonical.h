@@ -1,9 +1,9 @@
 // Canonical form, key, structure and descriptors of a workload.
 //
 // Two workloads with the same key are the same computation on the same memory: names removed, unit axes
-// and dimensions dropped, neighbouring axes that every access walks together merged, reduction axes,
-// stages and commutative operands ordered, no-op casts dropped, pointwise temporaries that are used once
-// inlined into their single pointwise consumer. The full list stands in ARCHITECTURE.md; no more is promised.
+// and dimensions dropped, neighbouring axes that every access walks together merged, operands, reduction
+// axes and stages ordered, no-op casts dropped, pointwise temporaries inlined into their single reader
+// where no work is repeated. The full list stands in docs/workload_language.md; no more is promised.
 #pragma once
 
 #include <string>
@@ -24,6 +24,7 @@ struct CanonicalWorkload {
   std::vector<int> arguments;
 };
 
+// `workload` must satisfy CheckWorkload; so does the result. Canonicalizing a canonical form changes nothing.
 CanonicalWorkload Canonicalize(const Workload& workload);
 
 // What a family is made of. `structure` hashes the anchor's access pattern with dtypes; extents, strides,

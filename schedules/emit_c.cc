@@ -19,17 +19,24 @@ namespace {
 using internal::EmitContext;
 
 constexpr std::array<std::string_view, 46> kReserved = {
-    "auto",     "break",   "case",     "char",     "const",    "continue", "default", "do",
-    "double",   "else",    "enum",     "extern",   "float",    "for",      "goto",    "if",
-    "inline",   "int",     "long",     "register", "restrict", "return",   "short",   "signed",
-    "sizeof",   "static",  "struct",   "switch",   "typedef",  "union",    "unsigned", "void",
-    "volatile", "while",   "asm",      "typeof",   "linux",    "unix",     "i386",    "main",
-    "buffers",  "extents", "workspace", "int64_t", "uint64_t", "errno"};
+    "auto",     "break",   "case",      "char",     "const",    "continue", "default",  "do",
+    "double",   "else",    "enum",      "extern",   "float",    "for",      "goto",     "if",
+    "inline",   "int",     "long",      "register", "restrict", "return",   "short",    "signed",
+    "sizeof",   "static",  "struct",    "switch",   "typedef",  "union",    "unsigned", "void",
+    "volatile", "while",   "asm",       "typeof",   "linux",    "unix",     "i386",     "main",
+    "buffers",  "extents", "workspace", "int64_t",  "uint64_t", "errno"};
 
-// C identifiers, each given out once.
+// C identifiers from the names of tensors, axes and symbols.
 class Names {
  public:
+  explicit Names(std::set<std::string>& taken) : taken_(taken) {}
+
+  // Given out once.
   std::string Unique(const std::string& wanted) {
+    return internal::TakeName(taken_, Identifier(wanted));
+  }
+
+  static std::string Identifier(const std::string& wanted) {
     std::string base;
     for (const char c : wanted)
       base += std::isalnum(static_cast<unsigned char>(c)) || c == '_' ? c : '_';
@@ -37,19 +44,16 @@ class Names {
       base = "v" + base;
     // t0, t1, ... are the printer's temporaries; x_0 could be an element of the registers x.
     const bool temporary = base.size() > 1 && base[0] == 't' &&
-                           std::all_of(base.begin() + 1, base.end(), [](unsigned char c) {
-                             return std::isdigit(c) != 0;
-                           });
+                           std::all_of(base.begin() + 1, base.end(),
+                                       [](unsigned char c) { return std::isdigit(c) != 0; });
     if (temporary) base = "tensor" + base.substr(1);
     const bool reserved = std::find(kReserved.begin(), kReserved.end(), base) != kReserved.end() ||
                           base.rfind("kd_", 0) == 0;
-    std::string name = reserved ? base + "_" : base;
-    for (int i = 1; !taken_.insert(name).second; ++i) name = fmt::format("{}{}_", base, i);
-    return name;
+    return reserved ? base + "_" : base;
   }
 
  private:
-  std::set<std::string> taken_;
+  std::set<std::string>& taken_;
 };
 
 std::string HeadComment(const Program& program, const Workload& workload) {
@@ -100,7 +104,10 @@ void Prologue(EmitContext& context, const std::set<int>& used, const std::set<in
 
 void CollectBuffers(const Stmt& s, std::set<int>& used, std::set<int>& written) {
   const auto loads = [&used](const ExprPtr& e) {
-    if (e) Visit(*e, [&](const Expr& node) { if (node.op == Op::kLoad) used.insert(node.index); });
+    if (e)
+      Visit(*e, [&](const Expr& node) {
+        if (node.op == Op::kLoad) used.insert(node.index);
+      });
   };
   loads(s.index);
   loads(s.value);
@@ -123,12 +130,36 @@ bool Threaded(EmitContext& context, const Target& target, const std::string& ent
   internal::StatementPrinter printer(context, target);
   printer.Function(root);
   context.Line("return 0;");
-  code += fmt::format("\nint {}(void *const *buffers, const int64_t *extents, void *workspace) {{\n{}}}\n",
-                      entry, context.out);
+  code += fmt::format(
+      "\nint {}(void *const *buffers, const int64_t *extents, void *workspace) {{\n{}}}\n", entry,
+      context.out);
   return printer.uses_threads();
 }
 
+bool HasLowering(DataType type) {
+  return type != DataType::kF8E4M3 && type != DataType::kF8E5M2 && type != DataType::kC64;
+}
+
 }  // namespace
+
+Result<void> CanEmitC(const Workload& workload) {
+  for (const Tensor& t : workload.tensors)
+    if (!HasLowering(t.type))
+      return Unsupported(
+          fmt::format("tensor '{}' is {}, for which there is no C kernel yet; use f16 or f32",
+                      t.name, Name(t.type)));
+  for (const Stage& stage : workload.stages) {
+    std::optional<DataType> bad;
+    Visit(*stage.body, [&](const Expr& e) {
+      if (!HasLowering(e.type)) bad = e.type;
+    });
+    if (bad)
+      return Unsupported(
+          fmt::format("the stage of '{}' computes in {}, for which there is no C kernel yet",
+                      workload.tensors[static_cast<std::size_t>(stage.tensor)].name, Name(*bad)));
+  }
+  return {};
+}
 
 KernelSource EmitC(const Program& program, const Workload& workload, const Target& target) {
   KernelSource source;
@@ -136,20 +167,22 @@ KernelSource EmitC(const Program& program, const Workload& workload, const Targe
   source.compiler = program.compiler;
   source.workspace_bytes = program.WorkspaceBytes();
 
-  EmitContext context{program, workload, {}, {}, {}, {}, {}, {}, {}, 1, 0};
-  Names names;
+  EmitContext context(program, workload);
+  Names names(context.taken_names);
   for (const Buffer& b : program.buffers) context.buffer_names.push_back(names.Unique(b.name));
   for (const Symbol& s : workload.symbols) context.symbol_names.push_back(names.Unique(s.name));
-  for (const VarInfo& v : program.variables) context.variable_names.push_back(names.Unique(v.name));
+  for (const VarInfo& v : program.variables)
+    context.variable_names.push_back(Names::Identifier(v.name));
+  context.wanted_names = context.variable_names;
   context.register_lanes = internal::RegisterLanes(program);
 
   const std::vector<int> arguments = ArgumentTensors(workload);
   for (const int id : arguments) {
     const Tensor& t = workload.tensors[static_cast<std::size_t>(id)];
-    source.arguments.push_back({id, t.name, t.type, Elements(t),
-                                t.role == Role::kOutput ? KernelArgument::Access::kWrite
-                                                        : KernelArgument::Access::kRead,
-                                "row-major"});
+    source.arguments.push_back(
+        {id, t.name, t.type, Elements(t),
+         t.role == Role::kOutput ? KernelArgument::Access::kWrite : KernelArgument::Access::kRead,
+         "row-major"});
   }
   const int first_prepared = static_cast<int>(arguments.size());
   for (const Buffer& b : program.buffers)
@@ -161,8 +194,8 @@ KernelSource EmitC(const Program& program, const Workload& workload, const Targe
   bool threaded = false;
   if (program.prepare) {
     source.prepare_entry = program.name + "_prepare";
-    threaded |= Threaded(context, target, source.prepare_entry, program.prepare, first_prepared,
-                         functions);
+    threaded |=
+        Threaded(context, target, source.prepare_entry, program.prepare, first_prepared, functions);
   }
   threaded |= Threaded(context, target, source.entry, program.body, first_prepared, functions);
 

@@ -68,8 +68,7 @@ int Program::AddBuffer(Buffer buffer) {
 std::int64_t Program::WorkspaceBytes() const {
   std::int64_t bytes = 0;
   for (const Buffer& b : buffers)
-    if (b.scope == Scope::kWorkspace)
-      bytes += (b.elements * ByteSize(b.type) + 63) / 64 * 64;
+    if (b.scope == Scope::kWorkspace) bytes += (b.elements * ByteSize(b.type) + 63) / 64 * 64;
   return bytes;
 }
 

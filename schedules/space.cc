@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "schedules/emit_c.h"
 #include "schedules/internal/program_key.h"
 #include "schedules/sketch.h"
 
@@ -37,7 +38,8 @@ std::size_t Nearest(const Decision& decision, const Choice& wanted) {
   if (!decision.labels.empty()) {
     for (std::size_t i = 0; i < decision.options.size(); ++i)
       if (LabelOf(decision, i) == wanted.label) return i;
-    // A name that is not offered here has no neighbours. Of sketches, the most special one stands last.
+    // A name that is not offered here has no neighbours. Of sketches, the most special one stands
+    // last.
     return decision.name == kSketch ? decision.options.size() - 1 : 0;
   }
   std::size_t best = 0;
@@ -55,7 +57,8 @@ std::size_t Nearest(const Decision& decision, const Choice& wanted) {
 std::string DescribePath(const Path& path) {
   std::string text;
   for (const Choice& c : path)
-    text += fmt::format("{}: {}\n", c.decision, c.label.empty() ? std::to_string(c.value) : c.label);
+    text +=
+        fmt::format("{}: {}\n", c.decision, c.label.empty() ? std::to_string(c.value) : c.label);
   return text;
 }
 
@@ -86,7 +89,9 @@ class SketchSpace : public Space {
 
   Result<Candidate> Lower(const Path& path) const override {
     const Sketch* sketch = path.empty() ? nullptr : SketchOf(path);
-    if (sketch == nullptr) return Internal("a schedule must start with one of the offered sketches");
+    if (sketch == nullptr)
+      return Internal("a schedule must start with one of the offered sketches");
+    KINDRED_CHECK(CanEmitC(*workload_));
     auto lowered = sketch->Lower(Path(path.begin() + 1, path.end()));
     if (!lowered) return std::move(lowered).error();
     Program program = std::move(*lowered);
@@ -148,7 +153,8 @@ std::string PathToJson(const Path& path) {
 Result<Path> PathFromJson(const Space& space, std::string_view text) {
   const auto json = nlohmann::json::parse(text, nullptr, false);
   if (!json.is_object())
-    return BadInput("a schedule must be a JSON object of decisions, such as {\"sketch\": \"generic\"}");
+    return BadInput(
+        "a schedule must be a JSON object of decisions, such as {\"sketch\": \"generic\"}");
   Path path;
   while (const auto decision = space.Next(path)) {
     const auto found = json.find(decision->name);
@@ -157,8 +163,8 @@ Result<Path> PathFromJson(const Space& space, std::string_view text) {
                       PathToJson(path));
     std::optional<std::size_t> option;
     for (std::size_t i = 0; i < decision->options.size() && !option; ++i) {
-      const bool named = found->is_string() && *found == LabelOf(*decision, i) &&
-                         !LabelOf(*decision, i).empty();
+      const bool named =
+          found->is_string() && *found == LabelOf(*decision, i) && !LabelOf(*decision, i).empty();
       const bool number = found->is_number_integer() && *found == decision->options[i];
       if (named || number) option = i;
     }

@@ -1,6 +1,7 @@
-// Evolutionary search, as Ansor (Zheng et al., OSDI 2020, section 5.1) and MetaSchedule do it: the population
-// starts from measured winners and uniform draws, evolves a few generations by mutation and crossover under
-// the model's score, and the best by score are measured, with an epsilon-greedy share of uniform draws.
+// Evolutionary search, as Ansor (Zheng et al., OSDI 2020, section 5.1) and MetaSchedule do it: the
+// population starts from measured winners and uniform draws, evolves a few generations by mutation
+// and crossover under the model's score, and the best by score are measured, with an epsilon-greedy
+// share of uniform draws.
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -12,9 +13,9 @@ namespace kindred {
 namespace {
 
 constexpr int kGenerations = 3;
-constexpr double kMutation = 0.85;      // else crossover
-constexpr double kRandomShare = 0.1;    // of a batch
-constexpr std::size_t kElite = 24;      // measured winners in the first population
+constexpr double kMutation = 0.85;    // else crossover
+constexpr double kRandomShare = 0.1;  // of a batch
+constexpr std::size_t kElite = 24;    // measured winners in the first population
 
 class EvolutionSearcher final : public Searcher {
  public:
@@ -25,7 +26,9 @@ class EvolutionSearcher final : public Searcher {
   void Observe(std::span<const Candidate> candidates, std::span<const Outcome> outcomes) override {
     history_.Observe(candidates, outcomes);
   }
-  void Seed(std::span<const Path> paths) override { seeds_.insert(seeds_.end(), paths.begin(), paths.end()); }
+  void Seed(std::span<const Path> paths) override {
+    seeds_.insert(seeds_.end(), paths.begin(), paths.end());
+  }
   std::vector<Error> TakeErrors() override { return std::exchange(lowering_.errors, {}); }
 
  private:
@@ -101,7 +104,9 @@ std::vector<Candidate> EvolutionSearcher::Propose(int n) {
       pool.Add(std::move(*path), Origin::kRandom);
     }
     Evolve(pool, generation_size, random);
-    ChooseBatch(pool, {.doubt = 0, .distance = 0, .random_share = kRandomShare, .mutation_share = 0}, n, random, batch);
+    ChooseBatch(pool,
+                {.doubt = 0, .distance = 0, .random_share = kRandomShare, .mutation_share = 0}, n,
+                random, batch);
   }
   FillUniformly(space_, sampler_, history_, lowering_, random, n, batch);
   return batch;
@@ -109,7 +114,8 @@ std::vector<Candidate> EvolutionSearcher::Propose(int n) {
 
 }  // namespace
 
-std::unique_ptr<Searcher> MakeEvolutionSearcher(const Space& space, const CostModel& model, std::uint64_t seed) {
+std::unique_ptr<Searcher> MakeEvolutionSearcher(const Space& space, const CostModel& model,
+                                                std::uint64_t seed) {
   return std::make_unique<EvolutionSearcher>(space, model, seed);
 }
 

@@ -21,18 +21,21 @@ const Choice* Find(const Path& path, std::string_view name) {
 }
 
 bool SameValue(const Decision& decision, std::uint16_t option, const Choice& choice) {
-  if (!decision.labels.empty() && !choice.label.empty()) return decision.labels[option] == choice.label;
+  if (!decision.labels.empty() && !choice.label.empty())
+    return decision.labels[option] == choice.label;
   return decision.options[option] == choice.value;
 }
 
 // The allowed option nearest to a choice: the same, else by ratio of values where these are sizes.
-std::uint16_t Nearest(const Decision& decision, std::span<const std::uint16_t> allowed, const Choice& choice) {
+std::uint16_t Nearest(const Decision& decision, std::span<const std::uint16_t> allowed,
+                      const Choice& choice) {
   std::uint16_t best = allowed[0];
   double least = 1e300;
   for (const std::uint16_t option : allowed) {
     if (SameValue(decision, option, choice)) return option;
     if (!decision.labels.empty()) continue;
-    const double a = static_cast<double>(decision.options[option]), b = static_cast<double>(choice.value);
+    const double a = static_cast<double>(decision.options[option]),
+                 b = static_cast<double>(choice.value);
     const double distance = a > 0 && b > 0 ? std::abs(std::log2(a / b)) : std::abs(a - b) + 64;
     if (distance < least) {
       least = distance;
@@ -45,7 +48,8 @@ std::uint16_t Nearest(const Decision& decision, std::span<const std::uint16_t> a
 }  // namespace
 
 std::uint64_t MarkOf(const Decision& decision, std::size_t option, std::uint64_t sketch) {
-  return Random(HashText(decision.name) + 0x9e3779b97f4a7c15ull * static_cast<std::uint64_t>(decision.options[option]) +
+  return Random(HashText(decision.name) +
+                0x9e3779b97f4a7c15ull * static_cast<std::uint64_t>(decision.options[option]) +
                 sketch)();
 }
 
@@ -87,7 +91,8 @@ std::shared_ptr<const Decision> PathSampler::DecisionAt(std::int32_t node, const
   return next ? std::make_shared<const Decision>(std::move(*next)) : nullptr;
 }
 
-void PathSampler::Push(SampledPath& sampled, std::shared_ptr<const Decision> decision, std::uint16_t option) const {
+void PathSampler::Push(SampledPath& sampled, std::shared_ptr<const Decision> decision,
+                       std::uint16_t option) const {
   sampled.path.push_back({decision->name, decision->options[option],
                           decision->labels.empty() ? std::string() : decision->labels[option]});
   sampled.marks.push_back(MarkOf(*decision, option, sampled.marks.empty() ? 0 : sampled.marks[0]));
@@ -97,7 +102,8 @@ void PathSampler::Push(SampledPath& sampled, std::shared_ptr<const Decision> dec
 
 std::optional<SampledPath> PathSampler::Draw(const Chooser& choose) { return Walk(choose, false); }
 
-// With `retired_too`, all options are allowed, but a path that turns out to be retired is not returned.
+// With `retired_too`, all options are allowed, but a path that turns out to be retired is not
+// returned.
 std::optional<SampledPath> PathSampler::Walk(const Chooser& choose, bool retired_too) {
   if (exhausted_) return std::nullopt;
   SampledPath sampled;
@@ -106,7 +112,8 @@ std::optional<SampledPath> PathSampler::Walk(const Chooser& choose, bool retired
   while (std::shared_ptr<const Decision> decision = DecisionAt(node, sampled.path)) {
     allowed_.clear();
     for (std::size_t i = 0; i < decision->options.size(); ++i)
-      if (retired_too || !Retired(node, static_cast<std::uint16_t>(i))) allowed_.push_back(static_cast<std::uint16_t>(i));
+      if (retired_too || !Retired(node, static_cast<std::uint16_t>(i)))
+        allowed_.push_back(static_cast<std::uint16_t>(i));
     const std::uint16_t option = choose(*decision, allowed_, sampled);
     retired = retired || Retired(node, option);
     node = Child(node, option);
@@ -132,12 +139,14 @@ std::optional<SampledPath> PathSampler::Mutate(const SampledPath& path, Random& 
   const std::uint16_t old = path.options[changed];
   const bool neighbour = path.decisions[changed]->labels.empty() && random.Uniform() < 0.5;
   const std::uint64_t pick = random();
-  return Draw([&](const Decision& decision, std::span<const std::uint16_t> allowed, const SampledPath& so_far) {
+  return Draw([&](const Decision& decision, std::span<const std::uint16_t> allowed,
+                  const SampledPath& so_far) {
     if (decision.name == name && so_far.path.size() == changed) {
       // Neighbours in the order of the options: one step up or down, where that is left.
       std::vector<std::uint16_t> others;
       for (const std::uint16_t option : allowed)
-        if (option != old && (!neighbour || option + 1 == old || option == old + 1)) others.push_back(option);
+        if (option != old && (!neighbour || option + 1 == old || option == old + 1))
+          others.push_back(option);
       if (others.empty())
         for (const std::uint16_t option : allowed)
           if (option != old) others.push_back(option);
@@ -149,20 +158,24 @@ std::optional<SampledPath> PathSampler::Mutate(const SampledPath& path, Random& 
   });
 }
 
-std::optional<SampledPath> PathSampler::Cross(const SampledPath& a, const SampledPath& b, Random& random) {
-  return Draw([&](const Decision& decision, std::span<const std::uint16_t> allowed, const SampledPath&) {
-    const bool first = random.Uniform() < 0.5;
-    const Choice* choice = Find(first ? a.path : b.path, decision.name);
-    if (!choice) choice = Find(first ? b.path : a.path, decision.name);
-    return choice ? Nearest(decision, allowed, *choice) : allowed[random.Below(allowed.size())];
-  });
+std::optional<SampledPath> PathSampler::Cross(const SampledPath& a, const SampledPath& b,
+                                              Random& random) {
+  return Draw(
+      [&](const Decision& decision, std::span<const std::uint16_t> allowed, const SampledPath&) {
+        const bool first = random.Uniform() < 0.5;
+        const Choice* choice = Find(first ? a.path : b.path, decision.name);
+        if (!choice) choice = Find(first ? b.path : a.path, decision.name);
+        return choice ? Nearest(decision, allowed, *choice) : allowed[random.Below(allowed.size())];
+      });
 }
 
 std::optional<SampledPath> PathSampler::Follow(const Path& path) {
-  return Walk([&](const Decision& decision, std::span<const std::uint16_t> allowed, const SampledPath&) {
-    const Choice* choice = Find(path, decision.name);
-    return choice ? Nearest(decision, allowed, *choice) : allowed[0];
-  }, true);
+  return Walk(
+      [&](const Decision& decision, std::span<const std::uint16_t> allowed, const SampledPath&) {
+        const Choice* choice = Find(path, decision.name);
+        return choice ? Nearest(decision, allowed, *choice) : allowed[0];
+      },
+      true);
 }
 
 std::optional<SampledPath> PathSampler::Exact(const Path& path) {
@@ -172,7 +185,9 @@ std::optional<SampledPath> PathSampler::Exact(const Path& path) {
     std::shared_ptr<const Decision> decision = DecisionAt(node, sampled.path);
     if (!decision || decision->name != choice.decision) return std::nullopt;
     std::size_t option = 0;
-    while (option < decision->options.size() && !SameValue(*decision, static_cast<std::uint16_t>(option), choice)) ++option;
+    while (option < decision->options.size() &&
+           !SameValue(*decision, static_cast<std::uint16_t>(option), choice))
+      ++option;
     if (option == decision->options.size()) return std::nullopt;
     node = Child(node, static_cast<std::uint16_t>(option));
     Push(sampled, std::move(decision), static_cast<std::uint16_t>(option));

@@ -1,9 +1,11 @@
-// PathSampler: complete paths of a space, drawn, changed, crossed and repaired; never one that is used up.
+// PathSampler: complete paths of a space, drawn, changed, crossed and repaired; never one that is
+// used up.
 //
-// Keeps a trie of the paths that were retired (proposed, or found to be equal to one that was). A node whose
-// options are all retired is retired itself, so that sampling never enters a part of the tree with nothing
-// left, and exhaustion of the space shows at the root. The trie also caches the decisions on those paths.
-// Draws depend only on the generator and on what is retired. Not thread-safe; the space must outlive it.
+// Keeps a trie of the paths that were retired (proposed, or found to be equal to one that was). A
+// node whose options are all retired is retired itself, so that sampling never enters a part of the
+// tree with nothing left, and exhaustion of the space shows at the root. The trie also caches the
+// decisions on those paths. Draws depend only on the generator and on what is retired. Not
+// thread-safe; the space must outlive it.
 #pragma once
 
 #include <cstdint>
@@ -25,8 +27,8 @@ struct SampledPath {
   std::vector<std::uint64_t> marks;                        // MarkOf each choice
 };
 
-// Identifies (sketch, decision, value) in one number; `sketch` is the mark of the path's first choice, 0 for
-// that choice itself.
+// Identifies (sketch, decision, value) in one number; `sketch` is the mark of the path's first
+// choice, 0 for that choice itself.
 std::uint64_t MarkOf(const Decision& decision, std::size_t option, std::uint64_t sketch);
 
 // Share of choices that two paths have in common, 0 to 1.
@@ -36,21 +38,22 @@ class PathSampler {
  public:
   explicit PathSampler(const Space& space);
 
-  // Returns one of `allowed` (indices into decision.options, ascending, never empty). `depth` counts choices.
-  using Chooser = std::function<std::uint16_t(const Decision& decision, std::span<const std::uint16_t> allowed,
-                                              const SampledPath& so_far)>;
+  // Returns one of `allowed` (indices into decision.options, ascending, never empty). `depth`
+  // counts choices.
+  using Chooser = std::function<std::uint16_t(
+      const Decision& decision, std::span<const std::uint16_t> allowed, const SampledPath& so_far)>;
 
   // nullopt: nothing is left. Never returns a retired path.
   std::optional<SampledPath> Draw(const Chooser& choose);
   // Uniform over the options that are left at each decision.
   std::optional<SampledPath> DrawRandom(Random& random);
-  // One decision of `path` changed (half of the time to a neighbouring value), the rest kept where legal.
-  // nullopt also where the path has no decision with two options.
+  // One decision of `path` changed (half of the time to a neighbouring value), the rest kept where
+  // legal. nullopt also where the path has no decision with two options.
   std::optional<SampledPath> Mutate(const SampledPath& path, Random& random);
   // Each choice from one of the parents.
   std::optional<SampledPath> Cross(const SampledPath& a, const SampledPath& b, Random& random);
-  // The path that resembles `path` most: values where they are legal, else the nearest. nullopt where that
-  // one is retired.
+  // The path that resembles `path` most: values where they are legal, else the nearest. nullopt
+  // where that one is retired.
   std::optional<SampledPath> Follow(const Path& path);
   // Exactly this path, retired or not; nullopt if this space does not offer it.
   std::optional<SampledPath> Exact(const Path& path);
@@ -69,12 +72,13 @@ class PathSampler {
     std::shared_ptr<const Decision> decision;
     std::vector<std::int32_t> children;  // kOutside: not in the trie
     std::vector<bool> retired;
-    std::size_t left = 0;                // options not retired
+    std::size_t left = 0;  // options not retired
   };
 
   std::optional<SampledPath> Walk(const Chooser& choose, bool retired_too);
   std::shared_ptr<const Decision> DecisionAt(std::int32_t node, const Path& path) const;
-  void Push(SampledPath& sampled, std::shared_ptr<const Decision> decision, std::uint16_t option) const;
+  void Push(SampledPath& sampled, std::shared_ptr<const Decision> decision,
+            std::uint16_t option) const;
 
   const Space& space_;
   std::vector<Node> nodes_;

@@ -28,7 +28,9 @@ class RandomSearcher final : public Searcher {
   void Observe(std::span<const Candidate> candidates, std::span<const Outcome> outcomes) override {
     history_.Observe(candidates, outcomes);
   }
-  void Seed(std::span<const Path> paths) override { seeds_.insert(seeds_.end(), paths.begin(), paths.end()); }
+  void Seed(std::span<const Path> paths) override {
+    seeds_.insert(seeds_.end(), paths.begin(), paths.end());
+  }
   std::vector<Error> TakeErrors() override { return std::exchange(lowering_.errors, {}); }
 
  private:

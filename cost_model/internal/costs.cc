@@ -9,18 +9,23 @@ namespace {
 
 // Slots of one instruction, scalar or vector, by OpClass.
 constexpr std::array<double, static_cast<std::size_t>(OpClass::kCount)> kVectorSlots = {
-    1, 1, 1, 24, 40, 1, 2, 1, 80};
+    1, 1, 1, 24, 40, 1, 2, 0.1, 80};
 constexpr std::array<double, static_cast<std::size_t>(OpClass::kCount)> kScalarSlots = {
-    1, 1, 1, 8, 60, 1, 1, 0.5, 20};
-constexpr double kChainLatencySlots = 8;   // four cycles of a multiply-add
-constexpr double kMemoryChainSlots = 20;   // a sum kept in memory: store forwarding on top
-constexpr double kLoopSlots = 2;           // compare, branch and index update per iteration
-constexpr double kAutomaticShare = 0.6;    // how well compilers vectorize plain loops
+    1, 1, 1, 8, 60, 1, 1, 0.1, 20};
+constexpr double kChainLatencySlots = 8;  // four cycles of a multiply-add
+constexpr double kMemoryChainSlots = 20;  // a sum kept in memory: store forwarding on top
+constexpr double kLoopSlots = 2;          // compare, branch and index update per iteration
+constexpr double kAutomaticShare = 0.6;   // how well compilers vectorize plain loops
 
 bool Inner(LoopKind kind) { return kind == LoopKind::kUnrolled || kind == LoopKind::kVectorized; }
 
 double StrideAt(const LinearIndex& index, int depth) {
   return depth < kMaxNestDepth ? index.stride[static_cast<std::size_t>(depth)] : 0;
+}
+
+double Longest(const StatementCost& cost) {
+  return std::max({cost.compute_slots + cost.math_slots + cost.integer_slots, cost.load_slots,
+                   cost.store_slots, cost.latency_slots});
 }
 
 class Estimator {
@@ -32,6 +37,7 @@ class Estimator {
 
  private:
   void Statement(int id);
+  void JoinBody(const StatementCost& cost);
   void Describe(const NestStatement& statement, StatementCost& cost);
   void Memory(const NestStatement& statement, StatementCost& cost);
   bool CompilerVectorizes(const NestStatement& statement, const StatementCost& cost) const;
@@ -66,7 +72,8 @@ void Estimator::Describe(const NestStatement& statement, StatementCost& cost) {
   cost.tile_registers = statement.to_register ? cost.tile : 0;
 }
 
-bool Estimator::CompilerVectorizes(const NestStatement& statement, const StatementCost& cost) const {
+bool Estimator::CompilerVectorizes(const NestStatement& statement,
+                                   const StatementCost& cost) const {
   const int loop = cost.inner_loop;
   if (loop < 0 || loop != statement.loop || Loop(loop).extent < 4) return false;
   if (statement.buffer < 0 || statement.to_register) return false;
@@ -83,7 +90,8 @@ bool Estimator::CompilerVectorizes(const NestStatement& statement, const Stateme
   return true;
 }
 
-// Loads and stores. A load that does not move with an unrolled loop is done once for all its copies.
+// Loads and stores. A load that does not move with an unrolled loop is done once for all its
+// copies.
 void Estimator::Memory(const NestStatement& statement, StatementCost& cost) {
   for (int a = statement.first_access; a < statement.end_access; ++a) {
     const NestAccess& access = nest_.accesses()[static_cast<std::size_t>(a)];
@@ -101,28 +109,39 @@ void Estimator::Memory(const NestStatement& statement, StatementCost& cost) {
         count /= std::max(1.0, Loop(loop).extent);
       }
     }
-    const double element = ByteSize(nest_.program().buffers[static_cast<std::size_t>(access.buffer)].type);
+    const double element =
+        ByteSize(nest_.program().buffers[static_cast<std::size_t>(access.buffer)].type);
     if (cost.explicit_vector) {
       const double registers = std::max(1.0, std::ceil(width * element / target_.vector_bytes));
-      if (access.index.indirect) cost.loads_gather += count * width;
-      else if (access.store) (stride == 1 ? cost.stores_unit : cost.stores_strided) += count * (stride == 1 ? registers : width);
-      else if (stride == 0) cost.loads_broadcast += count;
-      else if (stride == 1) cost.loads_unit += count * registers;
-      else cost.loads_strided += count * width;
+      if (access.index.indirect)
+        cost.loads_gather += count * width;
+      else if (access.store)
+        (stride == 1 ? cost.stores_unit : cost.stores_strided) +=
+            count * (stride == 1 ? registers : width);
+      else if (stride == 0)
+        cost.loads_broadcast += count;
+      else if (stride == 1)
+        cost.loads_unit += count * registers;
+      else
+        cost.loads_strided += count * width;
       continue;
     }
     if (cost.inner_loop >= 0) stride = StrideAt(access.index, Loop(cost.inner_loop).depth);
     if (cost.automatic_vector) count /= cost.lanes;
-    if (access.index.indirect) cost.loads_gather += count;
-    else if (access.store) (stride == 1 ? cost.stores_unit : cost.stores_strided) += count;
+    if (access.index.indirect)
+      cost.loads_gather += count;
+    else if (access.store)
+      (stride == 1 ? cost.stores_unit : cost.stores_strided) += count;
     else if (stride == 0) {
       // Loop invariant: a compiler keeps it in a register while the loop turns.
-      cost.loads_broadcast += cost.inner_loop >= 0 ? count / std::max(1.0, Loop(cost.inner_loop).extent) : count;
+      cost.loads_broadcast +=
+          cost.inner_loop >= 0 ? count / std::max(1.0, Loop(cost.inner_loop).extent) : count;
     } else {
       (stride == 1 ? cost.loads_unit : cost.loads_strided) += count;
     }
   }
-  cost.load_slots = cost.loads_unit + cost.loads_broadcast + cost.loads_strided + 1.5 * cost.loads_gather;
+  cost.load_slots =
+      cost.loads_unit + cost.loads_broadcast + cost.loads_strided + 1.5 * cost.loads_gather;
   cost.store_slots = 2 * (cost.stores_unit + cost.stores_strided);
 }
 
@@ -138,31 +157,68 @@ void Estimator::Statement(int id) {
     const double ops = statement.ops[i] * instructions;
     const auto kind = static_cast<OpClass>(i);
     cost.instructions += ops;
-    const double paid = ops * slots[i] * (statement.type == DataType::kF64 && kind == OpClass::kDivide ? 2 : 1);
-    if (kind == OpClass::kMath || kind == OpClass::kDivide) cost.math_slots += paid;
-    else if (kind == OpClass::kInteger || kind == OpClass::kIntegerDivide) cost.integer_slots += paid;
-    else cost.compute_slots += paid;
+    const double paid =
+        ops * slots[i] * (statement.type == DataType::kF64 && kind == OpClass::kDivide ? 2 : 1);
+    if (kind == OpClass::kMath || kind == OpClass::kDivide)
+      cost.math_slots += paid;
+    else if (kind == OpClass::kInteger || kind == OpClass::kIntegerDivide)
+      cost.integer_slots += paid;
+    else
+      cost.compute_slots += paid;
   }
   if (!target_.fused_multiply_add)
-    cost.compute_slots += statement.ops[static_cast<std::size_t>(OpClass::kFusedMultiplyAdd)] * instructions;
+    cost.compute_slots +=
+        statement.ops[static_cast<std::size_t>(OpClass::kFusedMultiplyAdd)] * instructions;
   if (statement.recurrent && cost.inner_loop >= 0) {
     const bool carried = StrideAt(statement.target, Loop(cost.inner_loop).depth) == 0;
-    const double latency = statement.to_register || carried ? kChainLatencySlots : kMemoryChainSlots;
+    const double latency =
+        statement.to_register || carried ? kChainLatencySlots : kMemoryChainSlots;
     if (carried) cost.latency_slots = instructions / cost.tile * latency;
   }
-  cost.slots = std::max({cost.compute_slots + cost.math_slots + cost.integer_slots, cost.load_slots,
-                         cost.store_slots, cost.latency_slots});
+  cost.slots = Longest(cost);
   const auto& ops = statement.ops;
   const auto at = [&](OpClass kind) { return ops[static_cast<std::size_t>(kind)]; };
   if (IsFloat(statement.type))
-    costs_.flop += statement.executions * (2 * at(OpClass::kFusedMultiplyAdd) + at(OpClass::kAdd) +
-                                           at(OpClass::kMultiply) + at(OpClass::kDivide) + at(OpClass::kMath));
+    costs_.flop +=
+        statement.executions * (2 * at(OpClass::kFusedMultiplyAdd) + at(OpClass::kAdd) +
+                                at(OpClass::kMultiply) + at(OpClass::kDivide) + at(OpClass::kMath));
   costs_.statements.push_back(cost);
 }
 
+// Adds a statement to the body of its innermost loop. Chains of different statements hide each
+// other.
+void Estimator::JoinBody(const StatementCost& cost) {
+  auto body =
+      std::find_if(costs_.bodies.begin(), costs_.bodies.end(),
+                   [&](const StatementCost& other) { return other.inner_loop == cost.inner_loop; });
+  if (body == costs_.bodies.end()) {
+    costs_.bodies.push_back(cost);
+    return;
+  }
+  const StatementCost before = *body;
+  const auto work = [](const StatementCost& of) { return of.compute_slots + of.math_slots; };
+  StatementCost sum = work(cost) > work(before) ? cost : before;
+  sum.instructions = before.instructions + cost.instructions;
+  sum.compute_slots = before.compute_slots + cost.compute_slots;
+  sum.load_slots = before.load_slots + cost.load_slots;
+  sum.store_slots = before.store_slots + cost.store_slots;
+  sum.math_slots = before.math_slots + cost.math_slots;
+  sum.integer_slots = before.integer_slots + cost.integer_slots;
+  sum.latency_slots = std::max(before.latency_slots, cost.latency_slots);
+  sum.loads_unit = before.loads_unit + cost.loads_unit;
+  sum.loads_broadcast = before.loads_broadcast + cost.loads_broadcast;
+  sum.loads_strided = before.loads_strided + cost.loads_strided;
+  sum.loads_gather = before.loads_gather + cost.loads_gather;
+  sum.stores_unit = before.stores_unit + cost.stores_unit;
+  sum.stores_strided = before.stores_strided + cost.stores_strided;
+  sum.slots = Longest(sum);
+  *body = sum;
+}
+
 void Estimator::Run() {
-  costs_ = Costs{.statements = std::move(costs_.statements)};
+  costs_ = Costs{.statements = std::move(costs_.statements), .bodies = std::move(costs_.bodies)};
   costs_.statements.clear();
+  costs_.bodies.clear();
   const double threads = std::max(1, target_.threads);
   const double flop_per_slot = (target_.fused_multiply_add ? 2.0 : 1.0) * target_.VectorLanes(4);
   costs_.slots_per_ns = std::max(0.05, target_.peak_f32_gflops / threads / flop_per_slot);
@@ -177,7 +233,7 @@ void Estimator::Run() {
       costs_.threads_used = std::max(costs_.threads_used, loop.extent / rounds);
     }
   }
-  // Accumulators of one innermost loop share the registers; its chains hide each other's latency.
+  // Accumulators beyond the registers are loaded and stored around each use.
   for (StatementCost& cost : costs_.statements) {
     if (cost.tile_registers > 0 && cost.inner_loop >= 0 &&
         nest_.statements()[static_cast<std::size_t>(cost.statement)].recurrent) {
@@ -193,18 +249,19 @@ void Estimator::Run() {
     costs_.store_slots += cost.store_slots;
     costs_.math_slots += cost.math_slots;
     costs_.integer_slots += cost.integer_slots;
-    costs_.latency_slots += cost.latency_slots;
-    costs_.slots += cost.slots;
     costs_.instructions += cost.instructions;
     if (cost.explicit_vector) costs_.vector_instructions += cost.instructions;
     if (cost.automatic_vector) costs_.automatic_instructions += cost.instructions;
+    JoinBody(cost);
   }
-  for (int id = 0; id < static_cast<int>(costs_.statements.size()); ++id) {
-    const double slots = costs_.statements[static_cast<std::size_t>(id)].slots;
-    if (costs_.hottest < 0 || slots > costs_.statements[static_cast<std::size_t>(costs_.hottest)].slots) {
+  const auto slots_of = [&](int id) { return costs_.bodies[static_cast<std::size_t>(id)].slots; };
+  for (int id = 0; id < static_cast<int>(costs_.bodies.size()); ++id) {
+    costs_.slots += slots_of(id);
+    costs_.latency_slots += costs_.bodies[static_cast<std::size_t>(id)].latency_slots;
+    if (costs_.hottest < 0 || slots_of(id) > slots_of(costs_.hottest)) {
       costs_.second = costs_.hottest;
       costs_.hottest = id;
-    } else if (costs_.second < 0 || slots > costs_.statements[static_cast<std::size_t>(costs_.second)].slots) {
+    } else if (costs_.second < 0 || slots_of(id) > slots_of(costs_.second)) {
       costs_.second = id;
     }
   }

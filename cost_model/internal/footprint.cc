@@ -21,8 +21,10 @@ double Bytes(std::span<const Progression> sorted, double element_bytes) {
   double stride = 1, count = 1;
   const auto close = [&] {
     const double extent = (count - 1) * stride * element_bytes;
-    if (stride * element_bytes < kCacheLineBytes) run += extent;
-    else pieces *= count;
+    if (stride * element_bytes < kCacheLineBytes)
+      run += extent;
+    else
+      pieces *= count;
   };
   for (const Progression& next : sorted) {
     if (next.stride <= stride * count * 1.0001) {  // continues the current chain
@@ -42,7 +44,8 @@ double Bytes(std::span<const Progression> sorted, double element_bytes) {
 }  // namespace
 
 double Footprint::BytesOf(int access, int depth) const {
-  return bytes_[static_cast<std::size_t>(access) * kRow + static_cast<std::size_t>(std::min(depth, kMaxNestDepth))];
+  return bytes_[static_cast<std::size_t>(access) * kRow +
+                static_cast<std::size_t>(std::min(depth, kMaxNestDepth))];
 }
 
 void Footprint::Build(const Nest& nest) {
@@ -63,14 +66,16 @@ void Footprint::Build(const Nest& nest) {
     const double element = ByteSize(program.buffers[buffer].type);
     for (std::size_t b = a; b-- > 0;) {
       const NestAccess& other = accesses[b];
-      if (nest.statements()[static_cast<std::size_t>(other.statement)].loop != statement.loop) break;
+      if (nest.statements()[static_cast<std::size_t>(other.statement)].loop != statement.loop)
+        break;
       if (other.buffer == access.buffer && other.index.stride == access.index.stride &&
           std::abs(other.index.constant - access.index.constant) * element < kCacheLineBytes) {
         twin_[a] = static_cast<int>(b);
         break;
       }
     }
-    // From the innermost loop outwards the list of progressions grows; it stays sorted by insertion.
+    // From the innermost loop outwards the list of progressions grows; it stays sorted by
+    // insertion.
     std::array<Progression, kMaxNestDepth> list;
     std::size_t length = 0;
     int loop = statement.loop;
@@ -80,18 +85,23 @@ void Footprint::Build(const Nest& nest) {
         const NestLoop& around = loops[static_cast<std::size_t>(loop)];
         loop = around.parent;
         times *= std::max(1.0, around.extent);
-        if (depth >= kMaxNestDepth) continue;
-        const double stride = std::abs(access.index.stride[static_cast<std::size_t>(depth)]);
+        const double stride = depth < kMaxNestDepth
+                                  ? std::abs(access.index.stride[static_cast<std::size_t>(depth)])
+                                  : 0;
         if (stride > 0 && around.extent > 1) {
           std::size_t at = length++;
-          while (at > 0 && list[at - 1].stride > stride) { list[at] = list[at - 1]; --at; }
+          while (at > 0 && list[at - 1].stride > stride) {
+            list[at] = list[at - 1];
+            --at;
+          }
           list[at] = {stride, around.extent};
         }
       }
       if (depth > kMaxNestDepth) continue;
-      const double distinct = access.index.indirect ? times * kCacheLineBytes
-                                                    : Bytes({list.data(), length}, element);
-      bytes_[a * kRow + static_cast<std::size_t>(depth)] = std::min(distinct, buffer_[buffer] + kCacheLineBytes);
+      const double distinct =
+          access.index.indirect ? times * kCacheLineBytes : Bytes({list.data(), length}, element);
+      bytes_[a * kRow + static_cast<std::size_t>(depth)] =
+          std::min(distinct, buffer_[buffer] + kCacheLineBytes);
     }
   }
   iteration_.resize(loops.size());
@@ -109,46 +119,60 @@ double Footprint::Union(int first_access, int end_access, int depth) const {
   double total = 0;
   for (int a = first_access; a < end_access; ++a) {
     if (twin_[static_cast<std::size_t>(a)] >= first_access) continue;
-    const auto buffer = static_cast<std::size_t>(nest_->accesses()[static_cast<std::size_t>(a)].buffer);
+    const auto buffer =
+        static_cast<std::size_t>(nest_->accesses()[static_cast<std::size_t>(a)].buffer);
     const double before = per_buffer_[buffer];
     per_buffer_[buffer] = std::min(before + BytesOf(a, depth), buffer_[buffer]);
     total += per_buffer_[buffer] - before;
   }
   for (int a = first_access; a < end_access; ++a)
-    per_buffer_[static_cast<std::size_t>(nest_->accesses()[static_cast<std::size_t>(a)].buffer)] = 0;
+    per_buffer_[static_cast<std::size_t>(nest_->accesses()[static_cast<std::size_t>(a)].buffer)] =
+        0;
   return total;
 }
 
-void Footprint::AddRange(int first_access, int end_access, int depth, double times, Traffic& traffic) const {
+void Footprint::AddRange(int first_access, int end_access, int depth, double times,
+                         Traffic& traffic) const {
   for (int a = first_access; a < end_access; ++a) {
     if (twin_[static_cast<std::size_t>(a)] >= first_access) continue;
-    const auto buffer = static_cast<std::size_t>(nest_->accesses()[static_cast<std::size_t>(a)].buffer);
+    const auto buffer =
+        static_cast<std::size_t>(nest_->accesses()[static_cast<std::size_t>(a)].buffer);
     const double before = per_buffer_[buffer];
     per_buffer_[buffer] = std::min(before + BytesOf(a, depth), buffer_[buffer]);
     const double moved = (per_buffer_[buffer] - before) * times;
     switch (nest_->program().buffers[buffer].scope) {
-      case Scope::kArgument: traffic.arguments += moved; break;
-      case Scope::kPrepared: traffic.prepared += moved; break;
-      default: traffic.scratch += moved; break;
+      case Scope::kArgument:
+        traffic.arguments += moved;
+        break;
+      case Scope::kPrepared:
+        traffic.prepared += moved;
+        break;
+      default:
+        traffic.scratch += moved;
+        break;
     }
   }
   for (int a = first_access; a < end_access; ++a)
-    per_buffer_[static_cast<std::size_t>(nest_->accesses()[static_cast<std::size_t>(a)].buffer)] = 0;
+    per_buffer_[static_cast<std::size_t>(nest_->accesses()[static_cast<std::size_t>(a)].buffer)] =
+        0;
 }
 
 void Footprint::AddTraffic(int id, double capacity, Traffic& traffic) const {
   const auto& loops = nest_->loops();
   const NestLoop& loop = loops[static_cast<std::size_t>(id)];
   if (iteration_[static_cast<std::size_t>(id)] <= capacity || loop.end_loop == id + 1) {
-    // What one iteration touches may still not fit where there is no loop left: then every iteration pays.
+    // What one iteration touches may still not fit where there is no loop left: then every
+    // iteration pays.
     if (iteration_[static_cast<std::size_t>(id)] <= capacity)
       AddRange(loop.first_access, loop.end_access, loop.depth, loop.entries, traffic);
     else
-      AddRange(loop.first_access, loop.end_access, loop.depth + 1, loop.entries * loop.extent, traffic);
+      AddRange(loop.first_access, loop.end_access, loop.depth + 1, loop.entries * loop.extent,
+               traffic);
     return;
   }
   int access = loop.first_access;
-  for (int child = id + 1; child < loop.end_loop; child = loops[static_cast<std::size_t>(child)].end_loop) {
+  for (int child = id + 1; child < loop.end_loop;
+       child = loops[static_cast<std::size_t>(child)].end_loop) {
     const NestLoop& inner = loops[static_cast<std::size_t>(child)];
     AddRange(access, inner.first_access, loop.depth + 1, loop.entries * loop.extent, traffic);
     AddTraffic(child, capacity, traffic);
@@ -162,7 +186,8 @@ Footprint::Traffic Footprint::TrafficBeyond(double capacity) const {
   if (whole_ <= capacity) return traffic;
   const auto& loops = nest_->loops();
   int access = 0;
-  for (int id = 0; id < static_cast<int>(loops.size()); id = loops[static_cast<std::size_t>(id)].end_loop) {
+  for (int id = 0; id < static_cast<int>(loops.size());
+       id = loops[static_cast<std::size_t>(id)].end_loop) {
     AddRange(access, loops[static_cast<std::size_t>(id)].first_access, 0, 1, traffic);
     AddTraffic(id, capacity, traffic);
     access = loops[static_cast<std::size_t>(id)].end_access;

@@ -23,17 +23,32 @@ bool ReadsBuffer(const Expr& e, int buffer) {
 OpClass ClassOf(const Expr& e) {
   const bool floating = IsFloat(e.type);
   switch (e.op) {
-    case Op::kAdd: case Op::kSub: case Op::kNeg: case Op::kAbs: case Op::kMin: case Op::kMax:
-    case Op::kFloor: case Op::kCeil: case Op::kRound:
+    case Op::kAdd:
+    case Op::kSub:
+    case Op::kNeg:
+    case Op::kAbs:
+    case Op::kMin:
+    case Op::kMax:
+    case Op::kFloor:
+    case Op::kCeil:
+    case Op::kRound:
       return floating ? OpClass::kAdd : OpClass::kInteger;
     case Op::kMul:
       return floating ? OpClass::kMultiply : OpClass::kInteger;
-    case Op::kDiv: case Op::kMod:
+    case Op::kDiv:
+    case Op::kMod:
       return floating ? OpClass::kDivide : OpClass::kIntegerDivide;
-    case Op::kSqrt: case Op::kRsqrt:
+    case Op::kSqrt:
+    case Op::kRsqrt:
       return OpClass::kDivide;
-    case Op::kExp: case Op::kLog: case Op::kErf: case Op::kTanh: case Op::kSin: case Op::kCos:
-    case Op::kTan: case Op::kPow:
+    case Op::kExp:
+    case Op::kLog:
+    case Op::kErf:
+    case Op::kTanh:
+    case Op::kSin:
+    case Op::kCos:
+    case Op::kTan:
+    case Op::kPow:
       return OpClass::kMath;
     case Op::kCast:
       return OpClass::kCast;
@@ -96,6 +111,7 @@ void Nest::WalkFor(const Stmt& stmt, double executions, double copies) {
   loop.parent = stack_.empty() ? -1 : stack_.back();
   loop.depth = static_cast<int>(stack_.size());
   loop.variable = stmt.var;
+  loop.extent_expression = stmt.extent.get();
   loop.kind = stmt.loop;
   loop.unroll = stmt.unroll;
   loop.extent = std::max(0.0, Average(*stmt.extent));
@@ -104,9 +120,12 @@ void Nest::WalkFor(const Stmt& stmt, double executions, double copies) {
   loop.first_statement = static_cast<int>(statements_.size());
   loops_.push_back(loop);
   stack_.push_back(id);
-  variables_[static_cast<std::size_t>(stmt.var)] = {loop.depth, nullptr, std::floor((loop.extent - 1) / 2)};
-  if (stmt.loop == LoopKind::kUnrolled) copies *= loop.extent;
-  else if (stmt.loop == LoopKind::kSerial && stmt.unroll > 1) copies *= std::min<double>(stmt.unroll, loop.extent);
+  variables_[static_cast<std::size_t>(stmt.var)] = {loop.depth, nullptr,
+                                                    std::floor((loop.extent - 1) / 2)};
+  if (stmt.loop == LoopKind::kUnrolled)
+    copies *= loop.extent;
+  else if (stmt.loop == LoopKind::kSerial && stmt.unroll > 1)
+    copies *= std::min<double>(stmt.unroll, loop.extent);
   Walk(*stmt.children[0], executions * loop.extent, copies);
   stack_.pop_back();
   NestLoop& done = loops_[static_cast<std::size_t>(id)];
@@ -149,7 +168,10 @@ void Nest::AddStatement(const Stmt& stmt, double executions, double copies) {
 
 void Nest::CountOps(const Expr& e, NestStatement& statement, bool inside_fma) {
   switch (e.op) {
-    case Op::kInt: case Op::kFloat: case Op::kVar: case Op::kExtent:
+    case Op::kInt:
+    case Op::kFloat:
+    case Op::kVar:
+    case Op::kExtent:
       return;
     case Op::kLoad: {
       if (program_->buffers[static_cast<std::size_t>(e.index)].scope == Scope::kRegister) return;
@@ -183,12 +205,14 @@ void Nest::CountOps(const Expr& e, NestStatement& statement, bool inside_fma) {
 // Integer division in an index is paid as often as the deepest loop that it depends on turns.
 void Nest::CountIndexOps(const Expr& e) {
   if (e.op == Op::kDiv || e.op == Op::kMod) {
-    const bool power = e.args[1]->op == Op::kInt && (e.args[1]->integer & (e.args[1]->integer - 1)) == 0;
+    const bool power =
+        e.args[1]->op == Op::kInt && (e.args[1]->integer & (e.args[1]->integer - 1)) == 0;
     const std::uint32_t depends = DependsOn(e);
     double share = 1;
     for (int depth = static_cast<int>(stack_.size()) - 1; depth >= 0; --depth) {
       if (depth < 32 && (depends >> depth) & 1) break;
-      share /= std::max(1.0, loops_[static_cast<std::size_t>(stack_[static_cast<std::size_t>(depth)])].extent);
+      share /= std::max(
+          1.0, loops_[static_cast<std::size_t>(stack_[static_cast<std::size_t>(depth)])].extent);
     }
     OpsOf(statements_.back(), power ? OpClass::kInteger : OpClass::kIntegerDivide) += share;
   }
@@ -203,7 +227,8 @@ void Nest::AddIndex(const Expr& e, double scale, LinearIndex& out) {
       return;
     case Op::kVar: {
       const Variable& variable = variables_[static_cast<std::size_t>(e.index)];
-      if (variable.value) AddIndex(*variable.value, scale, out);
+      if (variable.value)
+        AddIndex(*variable.value, scale, out);
       else if (variable.depth >= 0 && variable.depth < kMaxNestDepth)
         out.stride[static_cast<std::size_t>(variable.depth)] += scale;
       return;
@@ -220,8 +245,10 @@ void Nest::AddIndex(const Expr& e, double scale, LinearIndex& out) {
       AddIndex(*e.args[0], -scale, out);
       return;
     case Op::kMul:
-      if (e.args[1]->op == Op::kInt) return AddIndex(*e.args[0], scale * static_cast<double>(e.args[1]->integer), out);
-      if (e.args[0]->op == Op::kInt) return AddIndex(*e.args[1], scale * static_cast<double>(e.args[0]->integer), out);
+      if (e.args[1]->op == Op::kInt)
+        return AddIndex(*e.args[0], scale * static_cast<double>(e.args[1]->integer), out);
+      if (e.args[0]->op == Op::kInt)
+        return AddIndex(*e.args[1], scale * static_cast<double>(e.args[0]->integer), out);
       return AddIndex(*e.args[0], scale * std::max(1.0, Evaluate(*e.args[1])), out);
     case Op::kDiv:
       return AddIndex(*e.args[0], scale / std::max(1.0, std::abs(Evaluate(*e.args[1]))), out);
@@ -234,7 +261,8 @@ void Nest::AddIndex(const Expr& e, double scale, LinearIndex& out) {
       out.indirect |= inner.indirect;
       return;
     }
-    case Op::kMin: case Op::kMax:
+    case Op::kMin:
+    case Op::kMax:
       return AddIndex(e.args[0]->op == Op::kInt ? *e.args[1] : *e.args[0], scale, out);
     case Op::kSelect:
       return AddIndex(*e.args[1], scale, out);
@@ -262,16 +290,22 @@ std::uint32_t Nest::DependsOn(const Expr& e) const {
 double Nest::Evaluate(const Expr& e) const {
   const auto arg = [&](std::size_t i) { return Evaluate(*e.args[i]); };
   switch (e.op) {
-    case Op::kInt: return static_cast<double>(e.integer);
-    case Op::kFloat: return e.number;
+    case Op::kInt:
+      return static_cast<double>(e.integer);
+    case Op::kFloat:
+      return e.number;
     case Op::kVar: {
       const Variable& variable = variables_[static_cast<std::size_t>(e.index)];
       return variable.value ? Evaluate(*variable.value) : variable.sample;
     }
-    case Op::kAdd: return arg(0) + arg(1);
-    case Op::kSub: return arg(0) - arg(1);
-    case Op::kMul: return arg(0) * arg(1);
-    case Op::kNeg: return -arg(0);
+    case Op::kAdd:
+      return arg(0) + arg(1);
+    case Op::kSub:
+      return arg(0) - arg(1);
+    case Op::kMul:
+      return arg(0) * arg(1);
+    case Op::kNeg:
+      return -arg(0);
     case Op::kDiv: {
       const double divisor = arg(1);
       return divisor == 0 ? 0 : std::floor(arg(0) / divisor);
@@ -280,42 +314,82 @@ double Nest::Evaluate(const Expr& e) const {
       const double divisor = arg(1), value = arg(0);
       return divisor == 0 ? 0 : value - std::floor(value / divisor) * divisor;
     }
-    case Op::kMin: return std::min(arg(0), arg(1));
-    case Op::kMax: return std::max(arg(0), arg(1));
-    case Op::kLess: return arg(0) < arg(1);
-    case Op::kLessEqual: return arg(0) <= arg(1);
-    case Op::kEqual: return arg(0) == arg(1);
-    case Op::kNotEqual: return arg(0) != arg(1);
-    case Op::kAnd: return arg(0) != 0 && arg(1) != 0;
-    case Op::kOr: return arg(0) != 0 || arg(1) != 0;
-    case Op::kNot: return arg(0) == 0;
-    case Op::kSelect: return arg(0) != 0 ? arg(1) : arg(2);
-    case Op::kCast: return arg(0);
-    default: return 1;  // loaded values and symbolic extents: of unknown, small size
+    case Op::kMin:
+      return std::min(arg(0), arg(1));
+    case Op::kMax:
+      return std::max(arg(0), arg(1));
+    case Op::kLess:
+      return arg(0) < arg(1);
+    case Op::kLessEqual:
+      return arg(0) <= arg(1);
+    case Op::kEqual:
+      return arg(0) == arg(1);
+    case Op::kNotEqual:
+      return arg(0) != arg(1);
+    case Op::kAnd:
+      return arg(0) != 0 && arg(1) != 0;
+    case Op::kOr:
+      return arg(0) != 0 || arg(1) != 0;
+    case Op::kNot:
+      return arg(0) == 0;
+    case Op::kSelect:
+      return arg(0) != 0 ? arg(1) : arg(2);
+    case Op::kCast:
+      return arg(0);
+    default:
+      return 1;  // loaded values and symbolic extents: of unknown, small size
   }
 }
 
-// Mean over the loops that `e` depends on: each in turn at its first and last iteration, the others (and it,
-// for the rest of its iterations) in the middle. Exact where only the first and last iterations differ.
+void Nest::Sample(Sampling& sampling, int next, double weight) {
+  if (next == sampling.count) {
+    sampling.sum += weight * Evaluate(*sampling.expression);
+    sampling.weight += weight;
+    return;
+  }
+  const int id = stack_[static_cast<std::size_t>(sampling.depths[static_cast<std::size_t>(next)])];
+  const NestLoop& loop = loops_[static_cast<std::size_t>(id)];
+  double& sample = variables_[static_cast<std::size_t>(loop.variable)].sample;
+  const double extent = Evaluate(*loop.extent_expression);
+  if (extent <= sampling.points) {
+    for (sample = 0; sample < extent; ++sample) Sample(sampling, next + 1, weight);
+    return;
+  }
+  // The first, the last, and evenly spread ones that stand for the others.
+  const int between = sampling.points - 2;
+  sample = 0;
+  Sample(sampling, next + 1, weight);
+  for (int i = 0; i < between; ++i) {
+    sample = std::floor(1 + (i + 0.5) * (extent - 2) / between);
+    Sample(sampling, next + 1, weight * (extent - 2) / between);
+  }
+  sample = extent - 1;
+  Sample(sampling, next + 1, weight);
+}
+
 double Nest::Average(const Expr& e) {
   if (e.op == Op::kInt) return static_cast<double>(e.integer);
-  const double middle = Evaluate(e);
-  double mean = middle;
-  const std::uint32_t depends = DependsOn(e);
-  for (std::size_t depth = 0; depth < stack_.size() && depth < 32; ++depth) {
-    if (!((depends >> depth) & 1)) continue;
-    const NestLoop& loop = loops_[static_cast<std::size_t>(stack_[depth])];
-    if (loop.extent < 1.5) continue;
-    double& sample = variables_[static_cast<std::size_t>(loop.variable)].sample;
-    const double kept = sample;
-    sample = 0;
-    const double first = Evaluate(e);
-    sample = std::ceil(loop.extent) - 1;
-    const double last = Evaluate(e);
-    sample = kept;
-    mean += (first - middle + last - middle) / loop.extent;
+  std::uint32_t depends = DependsOn(e);
+  if (depends == 0) return Evaluate(e);
+  Sampling sampling;
+  sampling.expression = &e;
+  for (int depth = std::min<int>(static_cast<int>(stack_.size()), 32) - 1; depth >= 0; --depth)
+    if ((depends >> depth) & 1) {
+      const NestLoop& loop =
+          loops_[static_cast<std::size_t>(stack_[static_cast<std::size_t>(depth)])];
+      if (loop.extent_expression->op != Op::kInt) depends |= DependsOn(*loop.extent_expression);
+    }
+  for (int depth = 0; depth < 32; ++depth)
+    if ((depends >> depth) & 1) sampling.depths[static_cast<std::size_t>(sampling.count++)] = depth;
+  constexpr int kPoints[] = {32, 10, 6, 4};
+  sampling.points = kPoints[std::min(sampling.count, 4) - 1];
+  Sample(sampling, 0, 1);
+  for (int i = 0; i < sampling.count; ++i) {
+    const NestLoop& loop = loops_[static_cast<std::size_t>(
+        stack_[static_cast<std::size_t>(sampling.depths[static_cast<std::size_t>(i)])])];
+    variables_[static_cast<std::size_t>(loop.variable)].sample = std::floor((loop.extent - 1) / 2);
   }
-  return mean;
+  return sampling.weight > 0 ? sampling.sum / sampling.weight : 0;
 }
 
 double Nest::Probability(const Expr& condition) { return std::clamp(Average(condition), 0.0, 1.0); }

@@ -1,11 +1,13 @@
-// Nest: a lowered program's loops, statements and memory accesses as flat tables, the raw material of features.
+// Nest: a lowered program's loops, statements and memory accesses as flat tables, the raw material
+// of features.
 //
-// Built by one walk over the body (the prepare part is never walked: it is not timed). Loops and accesses
-// stand in preorder, so what lies below a loop is a contiguous range of each table. Indices into memory are
-// reduced to one stride per enclosing loop; what is not affine (floor division, modulus, clamps) is replaced
-// by its average stride. Counts are averages over the whole run: branches and ragged extents contribute by
-// how often they are taken, sampled at the first, middle and last iteration of the loops they depend on.
-// Nests are scratch: Build() reuses the memory of the tables. Not thread-safe.
+// Built by one walk over the body (the prepare part is never walked: it is not timed). Loops and
+// accesses stand in preorder, so what lies below a loop is a contiguous range of each table.
+// Indices into memory are reduced to one stride per enclosing loop; what is not affine (floor
+// division, modulus, clamps) is replaced by its average stride. Counts are averages over the whole
+// run: branches and ragged extents contribute by how often they are taken, sampled over the
+// iterations of the loops they depend on (all of them where these are few, else the first, the last
+// and some between). Nests are scratch: Build() reuses the memory of the tables. Not thread-safe.
 #pragma once
 
 #include <array>
@@ -29,18 +31,28 @@ struct NestLoop {
   int parent = -1;
   int depth = 0;
   int variable = -1;
+  const Expr* extent_expression = nullptr;
   LoopKind kind = LoopKind::kSerial;
   int unroll = 1;
-  double extent = 1;      // average trip count
-  double entries = 1;     // how often the loop starts
+  double extent = 1;   // average trip count
+  double entries = 1;  // how often the loop starts
   int first_access = 0, end_access = 0;
   int first_statement = 0, end_statement = 0;
-  int end_loop = 0;       // loops below are (own index, end_loop)
+  int end_loop = 0;  // loops below are (own index, end_loop)
 };
 
 // Operations of one statement, per execution of it.
 enum class OpClass : std::uint8_t {
-  kFusedMultiplyAdd, kAdd, kMultiply, kDivide, kMath, kCompare, kCast, kInteger, kIntegerDivide, kCount
+  kFusedMultiplyAdd,
+  kAdd,
+  kMultiply,
+  kDivide,
+  kMath,
+  kCompare,
+  kCast,
+  kInteger,
+  kIntegerDivide,
+  kCount
 };
 
 struct NestStatement {
@@ -49,18 +61,18 @@ struct NestStatement {
   double executions = 1;  // scalar executions (vector lanes counted each)
   std::array<double, static_cast<std::size_t>(OpClass::kCount)> ops{};
   int first_access = 0, end_access = 0;
-  int buffer = -1;            // stored to; -1: a let
+  int buffer = -1;  // stored to; -1: a let
   bool to_register = false;
-  bool recurrent = false;     // reads what it writes: a reduction's update
+  bool recurrent = false;  // reads what it writes: a reduction's update
   DataType type = DataType::kF32;
-  LinearIndex target;         // where it stores
+  LinearIndex target;  // where it stores
 };
 
 struct NestAccess {
   int buffer = -1;
   bool store = false;
   int statement = -1;
-  int depth = 0;          // number of loops around it
+  int depth = 0;  // number of loops around it
   double executions = 1;
   LinearIndex index;
 };
@@ -76,7 +88,7 @@ class Nest {
 
   // The loop at `depth` around `loop` (or `loop` itself).
   int LoopAt(int loop, int depth) const;
-  double branches() const { return branches_; }  // executed conditionals
+  double branches() const { return branches_; }    // executed conditionals
   double code_size() const { return code_size_; }  // operations after unrolling
 
  private:
@@ -89,6 +101,14 @@ class Nest {
   double Evaluate(const Expr& e) const;
   double Average(const Expr& e);
   double Probability(const Expr& condition);
+  // Sums over the iterations of loops_[stack_[depths[i]]] for all i >= next.
+  struct Sampling {
+    const Expr* expression;
+    std::array<int, 32> depths;
+    int count = 0, points = 2;
+    double sum = 0, weight = 0;
+  };
+  void Sample(Sampling& sampling, int next, double weight);
   // The loops of the stack whose variables `e` depends on, as a bit per depth.
   std::uint32_t DependsOn(const Expr& e) const;
 

@@ -1,6 +1,7 @@
-// The CPU runner: builds a batch with every job, then runs it in one worker, so that no compiler disturbs
-// a measurement. The worker is started when it is first needed and again whenever it has died; it keeps the
-// workload's inputs and the reference's outputs as long as the workload stays the same.
+// The CPU runner: builds a batch with every job, then runs it in one worker, so that no compiler
+// disturbs a measurement. The worker is started when it is first needed and again whenever it has
+// died; it keeps the workload's inputs and the reference's outputs as long as the workload stays
+// the same.
 //
 // Thread safety: none. Call Measure from one long-lived thread: a worker ends with the thread that
 // started it (PR_SET_PDEATHSIG); the next call would start another.
@@ -51,7 +52,8 @@ class Stopwatch {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
-// Processes that the system has killed for want of memory, since it started; 0 where it does not tell.
+// Processes that the system has killed for want of memory, since it started; 0 where it does not
+// tell.
 std::int64_t OutOfMemoryKills() {
   std::ifstream file("/proc/vmstat");
   std::string name;
@@ -78,11 +80,13 @@ class CpuRunner : public Runner {
         references_(std::move(references)) {
     // The last processors: the first one serves most interrupts.
     const std::vector<int> allowed = AllowedCpus();
-    const auto count = std::min(allowed.size(), static_cast<std::size_t>(std::max(1, target_.threads)));
+    const auto count =
+        std::min(allowed.size(), static_cast<std::size_t>(std::max(1, target_.threads)));
     cpus_.assign(allowed.end() - static_cast<std::ptrdiff_t>(count), allowed.end());
   }
 
-  Result<std::vector<Outcome>> Measure(const MeasureJob& job, const std::function<bool()>& stop) override;
+  Result<std::vector<Outcome>> Measure(const MeasureJob& job,
+                                       const std::function<bool()>& stop) override;
   MeasureTimes times() const override { return times_; }
 
  private:
@@ -91,8 +95,10 @@ class CpuRunner : public Runner {
   Result<void> EnsureReference(const ReferencePlan& plan);
   // An error of the runner, for a request that must succeed.
   Result<void> Must(const std::string& line, double timeout_s, const std::string& what);
-  Result<Outcome> RunOne(const MeasureJob& job, const KernelSource& source, const BuiltKernel& built);
+  Result<Outcome> RunOne(const MeasureJob& job, const KernelSource& source,
+                         const BuiltKernel& built);
   const ReferencePlan& PlanFor(const MeasureJob& job);
+  Result<std::string> VersionOf(const std::string& compiler);
 
   const Target target_;
   const CpuRunnerOptions options_;
@@ -103,7 +109,17 @@ class CpuRunner : public Runner {
   std::optional<WorkerProcess> worker_;
   std::string open_;  // file_name of the plan that the worker has open; empty: none
   std::unordered_map<std::string, ReferencePlan> plans_;
+  std::unordered_map<std::string, std::string> compiler_versions_;
 };
+
+Result<std::string> CpuRunner::VersionOf(const std::string& compiler) {
+  std::string& version = compiler_versions_[compiler];
+  if (version.empty()) {
+    KINDRED_TRY(const CompilerInfo found, FindCompiler(compiler));
+    version = found.version;
+  }
+  return version;
+}
 
 const ReferencePlan& CpuRunner::PlanFor(const MeasureJob& job) {
   const std::string key = std::to_string(job.seed) + "\n" + PrintWorkload(*job.workload);
@@ -127,7 +143,8 @@ Result<void> CpuRunner::Must(const std::string& line, double timeout_s, const st
     cause = reply.answer.outcome.message;
   }
   // Without an answer: the program is no worker, or somebody killed it.
-  const bool gone = reply.end == WorkerProcess::End::kWasDead || reply.end == WorkerProcess::End::kDied;
+  const bool gone =
+      reply.end == WorkerProcess::End::kWasDead || reply.end == WorkerProcess::End::kDied;
   return Error{gone ? ErrorKind::kEnvironment : ErrorKind::kInternal, what + ": " + cause};
 }
 
@@ -170,11 +187,12 @@ Result<WorkerProcess*> CpuRunner::ReadyWorker(const MeasureJob& job) {
     }
     OpenRequest open = plan.open;
     open.cpus = cpus_;
-    Result<void> opened = Must(ToJson(open).dump() + "\n", kOpenTimeout_s, "a worker cannot open a workload");
+    Result<void> opened =
+        Must(ToJson(open).dump() + "\n", kOpenTimeout_s, "a worker cannot open a workload");
     if (opened) opened = EnsureReference(plan);
     if (opened) break;
-    // A worker that was dead before it was asked (its parent thread ended, somebody killed it) is no
-    // verdict on the workload.
+    // A worker that was dead before it was asked (its parent thread ended, somebody killed it) is
+    // no verdict on the workload.
     if (worker_->alive() || attempt == 1) return opened.error();
   }
   open_ = plan.file_name;
@@ -184,7 +202,8 @@ Result<WorkerProcess*> CpuRunner::ReadyWorker(const MeasureJob& job) {
 Result<Outcome> CpuRunner::RunOne(const MeasureJob& job, const KernelSource& source,
                                   const BuiltKernel& built) {
   CandidateRequest request;
-  request.call = {built.library, built.entry, built.prepare_entry, source.arguments, source.workspace_bytes};
+  request.call = {built.library, built.entry, built.prepare_entry, source.arguments,
+                  source.workspace_bytes};
   request.limits = options_.limits;
   request.incumbent_ns = job.incumbent_ns;
   request.never_abandon = job.reference;
@@ -209,7 +228,8 @@ Result<Outcome> CpuRunner::RunOne(const MeasureJob& job, const KernelSource& sou
   }
 }
 
-Result<std::vector<Outcome>> CpuRunner::Measure(const MeasureJob& job, const std::function<bool()>& stop) {
+Result<std::vector<Outcome>> CpuRunner::Measure(const MeasureJob& job,
+                                                const std::function<bool()>& stop) {
   std::vector<BuiltKernel> built;
   {
     const Stopwatch watch(times_.build_s);
@@ -223,10 +243,7 @@ Result<std::vector<Outcome>> CpuRunner::Measure(const MeasureJob& job, const std
     const BuiltKernel& kernel = built[i];
     if (kernel.status != Status::kOk) {
       outcomes.push_back(Failure(kernel.status, kernel.message));
-      outcomes.back().build_s = kernel.build_s;
-      continue;
-    }
-    if (const auto before = run.find(kernel.key); before != run.end()) {
+    } else if (const auto before = run.find(kernel.key); before != run.end()) {
       const Outcome same = outcomes[before->second];
       outcomes.push_back(same);
       outcomes.back().run_s = 0;
@@ -240,6 +257,8 @@ Result<std::vector<Outcome>> CpuRunner::Measure(const MeasureJob& job, const std
     }
     outcomes.back().build_s = kernel.build_s;
     outcomes.back().facts = kernel.facts;
+    KINDRED_TRY(outcomes.back().compiler, VersionOf(job.candidates[i].compiler));
+    if (job.finished) job.finished(i, outcomes.back());
   }
   return outcomes;
 }
@@ -251,7 +270,8 @@ Result<std::unique_ptr<Runner>> MakeCpuRunner(const Target& target, CpuRunnerOpt
   build.cache_directory = options.cache_directory + "/build";
   build.jobs = options.build_jobs;
   build.timeout_s = options.limits.build_timeout_s;
-  KINDRED_TRY(CacheDirectory references, CacheDirectory::Open(options.cache_directory + "/reference"));
+  KINDRED_TRY(CacheDirectory references,
+              CacheDirectory::Open(options.cache_directory + "/reference"));
   references.Shrink(kReferenceCacheBytes);
   KINDRED_TRY(auto builder, Builder::Make(std::move(build)));
   return std::unique_ptr<Runner>(

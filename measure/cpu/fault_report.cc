@@ -31,8 +31,8 @@ alignas(64) std::array<char, 64 << 10> g_stack;
 
 void Answer(const char* status, const char* text) {
   static char line[512];
-  const int length = std::snprintf(line, sizeof(line), "{\"status\":\"%s\",\"message\":\"%s %s\"}\n", status,
-                                   text, g_stage);
+  const int length = std::snprintf(
+      line, sizeof(line), "{\"status\":\"%s\",\"message\":\"%s %s\"}\n", status, text, g_stage);
   if (length > 0) {
     const auto bytes = std::min(static_cast<std::size_t>(length), sizeof(line) - 1);
     if (write(g_fd, line, bytes) < 0) _exit(1);
@@ -72,8 +72,8 @@ void OnFault(int signal, siginfo_t* info, void* context) {
     }
     if (reinterpret_cast<std::uintptr_t>(address) < kNullPage && allocation_failed)
       Answer("out_of_memory", "an allocation failed, and its null pointer was used");
-    std::snprintf(text, sizeof(text), "%s at address %p (%s)", signal == SIGSEGV ? "SIGSEGV" : "SIGBUS",
-                  info->si_addr, verb);
+    std::snprintf(text, sizeof(text), "%s at address %p (%s)",
+                  signal == SIGSEGV ? "SIGSEGV" : "SIGBUS", info->si_addr, verb);
     Answer("crash", text);
   }
   Answer("crash", signal == SIGFPE   ? "SIGFPE (integer division by zero or overflow)"
@@ -92,7 +92,8 @@ void InstallFaultReport(int fd) {
   struct sigaction action = {};
   action.sa_sigaction = OnFault;
   action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESETHAND;
-  for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) sigaction(signal, &action, nullptr);
+  for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT})
+    sigaction(signal, &action, nullptr);
 }
 
 void ClearRegions() { g_region_count = 0; }
@@ -103,7 +104,8 @@ void AddRegion(const NamedRegion& region, const std::string& name) {
   r.memory = region;
   std::size_t used = 0;
   for (const char c : name) {  // the line is JSON: no quotes, no control characters
-    if (used + 1 < sizeof(r.name) && c > ' ' && c < 127 && c != '"' && c != '\\') r.name[used++] = c;
+    if (used + 1 < sizeof(r.name) && c > ' ' && c < 127 && c != '"' && c != '\\')
+      r.name[used++] = c;
   }
   r.name[used] = '\0';
   ++g_region_count;

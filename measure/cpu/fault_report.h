@@ -1,7 +1,7 @@
 // Turns a signal in a candidate into an answer that names the cause, then ends the process.
 //
-// A worker has one of these at most, and everything the handler touches lies in static memory: it makes no
-// allocation, takes no lock and writes one line to the answers' descriptor.
+// A worker has one of these at most, and everything the handler touches lies in static memory: it
+// makes no allocation, takes no lock and writes one line to the answers' descriptor.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,8 @@ namespace kindred {
 // Exit code of a worker that has answered with the cause of its end.
 inline constexpr int kReportedFault = 86;
 
-// Handlers for SIGSEGV, SIGBUS, SIGFPE, SIGILL and SIGABRT, on a stack of their own. Answers go to `fd`.
+// Handlers for SIGSEGV, SIGBUS, SIGFPE, SIGILL and SIGABRT, on a stack of their own. Answers go to
+// `fd`.
 void InstallFaultReport(int fd);
 
 // Memory that the handler can name. `data` lies within [begin, end).

@@ -1,7 +1,8 @@
 #include "measure/cpu/peak_kernels.h"
 
-// The vector loops are written in assembly, so that they are the same for every compiler, optimisation
-// level and sanitizer, and so that the program itself needs no flags for a newer processor.
+// The vector loops are written in assembly, so that they are the same for every compiler,
+// optimisation level and sanitizer, and so that the program itself needs no flags for a newer
+// processor.
 
 namespace kindred {
 namespace {
@@ -30,15 +31,15 @@ double GenericMultiplyAdds(PeakKind kind, std::int64_t steps) {
 
 #if defined(__x86_64__)
 
-// Twelve accumulators hide a latency of six at two a cycle. All registers are zero: no denormals, no traps.
-#define KINDRED_LOOP(zero, operation)                                                         \
-  asm volatile(zero                                                                                   \
-               "1:\n\t" operation(0) operation(1) operation(2) operation(3) operation(4) operation(5) \
-                   operation(6) operation(7) operation(8) operation(9) operation(10) operation(11)    \
-               "dec %0\n\tjnz 1b\n\tvzeroupper\n\t"                                                   \
-               : "+r"(steps)                                                                          \
-               :                                                                                      \
-               : "cc", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8",        \
+// Twelve accumulators hide a latency of six at two a cycle. All registers are zero: no denormals,
+// no traps.
+#define KINDRED_LOOP(zero, operation)                                                             \
+  asm volatile(zero "1:\n\t" operation(0) operation(1) operation(2) operation(3) operation(4)     \
+                   operation(5) operation(6) operation(7) operation(8) operation(9) operation(10) \
+                       operation(11) "dec %0\n\tjnz 1b\n\tvzeroupper\n\t"                         \
+               : "+r"(steps)                                                                      \
+               :                                                                                  \
+               : "cc", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8",    \
                  "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15")
 #define KINDRED_ZERO "vzeroall\n\t"
 #define KINDRED_F32_512(n) "vfmadd231ps %%zmm14, %%zmm15, %%zmm" #n "\n\t"
@@ -47,9 +48,12 @@ double GenericMultiplyAdds(PeakKind kind, std::int64_t steps) {
 #define KINDRED_F32_256(n) "vfmadd231ps %%ymm14, %%ymm15, %%ymm" #n "\n\t"
 #define KINDRED_F64_256(n) "vfmadd231pd %%ymm14, %%ymm15, %%ymm" #n "\n\t"
 #define KINDRED_DOT_256(n) "vpdpbusd %%ymm14, %%ymm15, %%ymm" #n "\n\t"
-// Without the one instruction: bytes widened to pairs of 16 bits, multiplied, added: 2 operations each.
-#define KINDRED_PAIRS_256(n) "vpmaddwd %%ymm14, %%ymm15, %%ymm13\n\tvpaddd %%ymm13, %%ymm" #n ", %%ymm" #n "\n\t"
-#define KINDRED_PAIRS_512(n) "vpmaddwd %%zmm14, %%zmm15, %%zmm13\n\tvpaddd %%zmm13, %%zmm" #n ", %%zmm" #n "\n\t"
+// Without the one instruction: bytes widened to pairs of 16 bits, multiplied, added: 2 operations
+// each.
+#define KINDRED_PAIRS_256(n) \
+  "vpmaddwd %%ymm14, %%ymm15, %%ymm13\n\tvpaddd %%ymm13, %%ymm" #n ", %%ymm" #n "\n\t"
+#define KINDRED_PAIRS_512(n) \
+  "vpmaddwd %%zmm14, %%zmm15, %%zmm13\n\tvpaddd %%zmm13, %%zmm" #n ", %%zmm" #n "\n\t"
 
 double VectorMultiplyAdds(bool wide, PeakKind kind, bool dot_i8, std::int64_t steps) {
   const double runs = 12.0 * static_cast<double>(steps);
@@ -90,12 +94,12 @@ double VectorMultiplyAdds(bool wide, PeakKind kind, bool dot_i8, std::int64_t st
 
 void Reads512(const std::byte* at, std::int64_t steps) {
   asm volatile(
-      "1:\n\t" KINDRED_READ_512(0, 0) KINDRED_READ_512(1, 64) KINDRED_READ_512(2, 128)
-          KINDRED_READ_512(3, 192) KINDRED_READ_512(4, 256) KINDRED_READ_512(5, 320)
-              KINDRED_READ_512(6, 384) KINDRED_READ_512(7, 448) KINDRED_READ_512(0, 512)
-                  KINDRED_READ_512(1, 576) KINDRED_READ_512(2, 640) KINDRED_READ_512(3, 704)
-                      KINDRED_READ_512(4, 768) KINDRED_READ_512(5, 832) KINDRED_READ_512(6, 896)
-                          KINDRED_READ_512(7, 960) "add $1024, %0\n\tdec %1\n\tjnz 1b\n\tvzeroupper\n\t"
+      "1:\n\t" KINDRED_READ_512(0, 0) KINDRED_READ_512(1, 64) KINDRED_READ_512(
+          2, 128) KINDRED_READ_512(3, 192) KINDRED_READ_512(4, 256) KINDRED_READ_512(5, 320)
+          KINDRED_READ_512(6, 384) KINDRED_READ_512(7, 448) KINDRED_READ_512(0, 512)
+              KINDRED_READ_512(1, 576) KINDRED_READ_512(2, 640) KINDRED_READ_512(3, 704)
+                  KINDRED_READ_512(4, 768) KINDRED_READ_512(5, 832) KINDRED_READ_512(6, 896)
+                      KINDRED_READ_512(7, 960) "add $1024, %0\n\tdec %1\n\tjnz 1b\n\tvzeroupper\n\t"
       : "+r"(at), "+r"(steps)
       :
       : "cc", "memory", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7");
@@ -104,12 +108,12 @@ void Reads512(const std::byte* at, std::int64_t steps) {
 void Reads256(const std::byte* at, std::int64_t steps) {
   steps *= 2;
   asm volatile(
-      "1:\n\t" KINDRED_READ_256(0, 0) KINDRED_READ_256(1, 32) KINDRED_READ_256(2, 64)
-          KINDRED_READ_256(3, 96) KINDRED_READ_256(4, 128) KINDRED_READ_256(5, 160)
-              KINDRED_READ_256(6, 192) KINDRED_READ_256(7, 224) KINDRED_READ_256(0, 256)
-                  KINDRED_READ_256(1, 288) KINDRED_READ_256(2, 320) KINDRED_READ_256(3, 352)
-                      KINDRED_READ_256(4, 384) KINDRED_READ_256(5, 416) KINDRED_READ_256(6, 448)
-                          KINDRED_READ_256(7, 480) "add $512, %0\n\tdec %1\n\tjnz 1b\n\tvzeroupper\n\t"
+      "1:\n\t" KINDRED_READ_256(0, 0) KINDRED_READ_256(1, 32) KINDRED_READ_256(
+          2, 64) KINDRED_READ_256(3, 96) KINDRED_READ_256(4, 128) KINDRED_READ_256(5, 160)
+          KINDRED_READ_256(6, 192) KINDRED_READ_256(7, 224) KINDRED_READ_256(0, 256)
+              KINDRED_READ_256(1, 288) KINDRED_READ_256(2, 320) KINDRED_READ_256(3, 352)
+                  KINDRED_READ_256(4, 384) KINDRED_READ_256(5, 416) KINDRED_READ_256(6, 448)
+                      KINDRED_READ_256(7, 480) "add $512, %0\n\tdec %1\n\tjnz 1b\n\tvzeroupper\n\t"
       : "+r"(at), "+r"(steps)
       :
       : "cc", "memory", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7");
@@ -121,7 +125,8 @@ void Reads256(const std::byte* at, std::int64_t steps) {
 
 VectorLevel VectorLevelOf(const std::set<std::string>& cpu_flags) {
 #if defined(__x86_64__)
-  if (cpu_flags.contains("avx512f") && cpu_flags.contains("avx512bw") && cpu_flags.contains("avx512vl"))
+  if (cpu_flags.contains("avx512f") && cpu_flags.contains("avx512bw") &&
+      cpu_flags.contains("avx512vl"))
     return VectorLevel::kAvx512;
   if (cpu_flags.contains("avx2") && cpu_flags.contains("fma")) return VectorLevel::kAvx2;
 #endif

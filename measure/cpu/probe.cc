@@ -1,10 +1,10 @@
 // ProbeCpuTarget: what the system says about the processor, and its peaks as measured.
 //
-// A peak is the best of several short runs on all of the target's threads together (one per processor,
-// started at once): work of all over the time of the slowest. Bandwidths are of reads: from half the first
-// level cache, half the second, and from a buffer far larger than the second level (so that it tells what
-// lies behind, third level or memory). The answer is kept in a file by model, processors and boot, because
-// a machine in a cloud may differ after each.
+// A peak is the best of several short runs on all of the target's threads together (one per
+// processor, started at once): work of all over the time of the slowest. Bandwidths are of reads:
+// from half the first level cache, half the second, and from a buffer far larger than the second
+// level (so that it tells what lies behind, third level or memory). The answer is kept in a file by
+// model, processors and boot, because a machine in a cloud may differ after each.
 
 #include <algorithm>
 #include <barrier>
@@ -41,7 +41,8 @@ Result<int> ThreadsOf(const std::string& id, int cores) {
   if (!text.starts_with(kThreadsPrefix))
     return BadInput("unknown target '" + id + "'; known here are cpu and cpu:threads=N");
   int threads = 0;
-  const auto [end, error] = std::from_chars(text.data() + kThreadsPrefix.size(), text.data() + text.size(), threads);
+  const auto [end, error] =
+      std::from_chars(text.data() + kThreadsPrefix.size(), text.data() + text.size(), threads);
   if (error != std::errc() || end != text.data() + text.size() || threads < 1)
     return BadInput("target '" + id + "': the number of threads must be a whole number from 1");
   if (threads > cores)
@@ -57,16 +58,19 @@ std::string BootId() {
   return id;
 }
 
-// Best rate (work per ns) of several runs of `work` on `cpus` at once. `work(thread, repeats)` returns the
-// work it did; repeats are chosen so that a run takes about kRunNs.
-double PeakRate(const std::vector<int>& cpus, const std::function<double(int, std::int64_t)>& work) {
+// Best rate (work per ns) of several runs of `work` on `cpus` at once. `work(thread, repeats)`
+// returns the work it did; repeats are chosen so that a run takes about kRunNs.
+double PeakRate(const std::vector<int>& cpus,
+                const std::function<double(int, std::int64_t)>& work) {
   std::int64_t repeats = 1;
   for (double took = 0; took < kRunNs / 2 && repeats < (1ll << 40);) {
     const double start = NowNs();
     work(0, repeats);
     took = NowNs() - start;
-    if (took < kRunNs / 2) repeats = std::max(repeats * 2, static_cast<std::int64_t>(
-        static_cast<double>(repeats) * std::min(kRunNs / std::max(took, 1.0), 1000.0)));
+    if (took < kRunNs / 2)
+      repeats = std::max(repeats * 2,
+                         static_cast<std::int64_t>(static_cast<double>(repeats) *
+                                                   std::min(kRunNs / std::max(took, 1.0), 1000.0)));
   }
   const int count = static_cast<int>(cpus.size());
   std::barrier start_line(count);
@@ -103,7 +107,8 @@ double ReadRate(const std::vector<int>& cpus, VectorLevel level, std::size_t byt
   };
   std::vector<std::unique_ptr<std::byte, Free>> buffers;
   for (std::size_t i = 0; i < cpus.size(); ++i) {
-    auto* const memory = static_cast<std::byte*>(std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096));
+    auto* const memory =
+        static_cast<std::byte*>(std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096));
     if (memory == nullptr) return 0;
     std::memset(memory, 1, bytes);
     buffers.emplace_back(memory);
@@ -116,7 +121,8 @@ double ReadRate(const std::vector<int>& cpus, VectorLevel level, std::size_t byt
   });
 }
 
-Target Measured(const std::string& id, int threads, const CpuInfo& info, const std::vector<int>& allowed) {
+Target Measured(const std::string& id, int threads, const CpuInfo& info,
+                const std::vector<int>& allowed) {
   Target t;
   t.id = id;
   t.threads = threads;
@@ -139,7 +145,8 @@ Target Measured(const std::string& id, int threads, const CpuInfo& info, const s
   const bool dot = level == VectorLevel::kAvx512 ? info.flags.contains("avx512_vnni")
                                                  : info.flags.contains("avx_vnni");
   const auto rate = [&](PeakKind kind) {
-    return PeakRate(cpus, [&](int, std::int64_t steps) { return RunMultiplyAdds(level, kind, dot, steps); });
+    return PeakRate(
+        cpus, [&](int, std::int64_t steps) { return RunMultiplyAdds(level, kind, dot, steps); });
   };
   t.peak_f32_gflops = rate(PeakKind::kF32);
   t.peak_f64_gflops = rate(PeakKind::kF64);
@@ -151,12 +158,22 @@ Target Measured(const std::string& id, int threads, const CpuInfo& info, const s
 }
 
 nlohmann::json TargetToJson(const Target& t) {
-  return {{"id", t.id}, {"threads", t.threads}, {"model", t.model}, {"cores", t.cores},
-          {"vector_bytes", t.vector_bytes}, {"vector_registers", t.vector_registers},
-          {"fused_multiply_add", t.fused_multiply_add}, {"f16_arithmetic", t.f16_arithmetic},
-          {"l1_bytes", t.l1_bytes}, {"l2_bytes", t.l2_bytes}, {"l3_bytes", t.l3_bytes},
-          {"peak_f32_gflops", t.peak_f32_gflops}, {"peak_f64_gflops", t.peak_f64_gflops},
-          {"peak_i8_gops", t.peak_i8_gops}, {"l1_gbps", t.l1_gbps}, {"l2_gbps", t.l2_gbps},
+  return {{"id", t.id},
+          {"threads", t.threads},
+          {"model", t.model},
+          {"cores", t.cores},
+          {"vector_bytes", t.vector_bytes},
+          {"vector_registers", t.vector_registers},
+          {"fused_multiply_add", t.fused_multiply_add},
+          {"f16_arithmetic", t.f16_arithmetic},
+          {"l1_bytes", t.l1_bytes},
+          {"l2_bytes", t.l2_bytes},
+          {"l3_bytes", t.l3_bytes},
+          {"peak_f32_gflops", t.peak_f32_gflops},
+          {"peak_f64_gflops", t.peak_f64_gflops},
+          {"peak_i8_gops", t.peak_i8_gops},
+          {"l1_gbps", t.l1_gbps},
+          {"l2_gbps", t.l2_gbps},
           {"memory_gbps", t.memory_gbps}};
 }
 

@@ -87,7 +87,9 @@ OpenRequest OpenRequestFrom(const json& j) {
   return request;
 }
 
-json LoadReferenceJson(const std::string& file) { return {{"do", "load_reference"}, {"file", file}}; }
+json LoadReferenceJson(const std::string& file) {
+  return {{"do", "load_reference"}, {"file", file}};
+}
 
 json ToJson(const ComputeReferenceRequest& request) {
   json outputs = json::array();

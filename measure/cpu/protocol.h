@@ -1,10 +1,12 @@
-// What the runner and its worker say to each other: one JSON object per line, requests on the worker's
-// descriptor 3, answers on descriptor 4, one answer per request.
+// What the runner and its worker say to each other: one JSON object per line, requests on the
+// worker's descriptor 3, answers on descriptor 4, one answer per request.
 //
-//   {"do":"open", "workload":TEXT, "seed":"N", "cpus":[..], "index_inputs":[{"tensor","positions"}],
+//   {"do":"open", "workload":TEXT, "seed":"N", "cpus":[..],
+//   "index_inputs":[{"tensor","positions"}],
 //    "positions":[[[..]]]}                      new workload: allocates and fills its inputs
 //   {"do":"load_reference", "file":PATH}        reads the reference's outputs from a file
-//   {"do":"compute_reference", "file":PATH, "keep_from_s":S, "call":CALL, "outputs":[{"value","bound"}]}
+//   {"do":"compute_reference", "file":PATH, "keep_from_s":S, "call":CALL,
+//   "outputs":[{"value","bound"}]}
 //   {"do":"candidate", "call":CALL, "limits":{..}, "incumbent_ns":T, "never_abandon":BOOL}
 //
 //   CALL = {"library","entry","prepare_entry","workspace_bytes",
@@ -76,7 +78,8 @@ nlohmann::json ToJson(const CandidateRequest& request);
 nlohmann::json LoadReferenceJson(const std::string& file);
 std::string AnswerLine(const Answer& answer);
 
-// The `from` functions throw nlohmann::json::exception on a malformed object; both ends catch at the line.
+// The `from` functions throw nlohmann::json::exception on a malformed object; both ends catch at
+// the line.
 OpenRequest OpenRequestFrom(const nlohmann::json& json);
 ComputeReferenceRequest ComputeReferenceRequestFrom(const nlohmann::json& json);
 CandidateRequest CandidateRequestFrom(const nlohmann::json& json);

@@ -3,7 +3,7 @@
 #include "measure/internal/sampled_workload.h"
 #include "schedules/base/hash.h"
 #include "schedules/emit_c.h"
-#include "schedules/lower_naive.h"
+#include "schedules/lower_reference.h"
 #include "schedules/text_form.h"
 #include "schedules/tolerance.h"
 
@@ -14,16 +14,17 @@ ReferencePlan PlanReference(const Workload& workload, std::uint64_t seed, const 
   plan.open.workload = PrintWorkload(workload);
   plan.open.seed = seed;
 
-  SampledWorkload sampled = SampleOutputs(workload, kReferenceFlopLimit);
+  SampledWorkload sampled = SampleOutputs(workload, kReferenceFlopLimit, kReferenceElementLimit);
   for (auto& input : sampled.index_inputs)
     plan.open.index_inputs.push_back({input.tensor, std::move(input.positions)});
   plan.open.positions = std::move(sampled.positions);
 
   const ReferenceWorkload reference = WithErrorBounds(sampled.workload);
-  plan.source = EmitC(LowerNaive(reference.workload), reference.workload, target);
+  plan.source = EmitC(LowerReference(reference.workload), reference.workload, target);
   for (const auto& output : reference.outputs) plan.outputs.push_back({output.value, output.bound});
   plan.file_name =
-      HashOf(plan.open.workload + "\n" + std::to_string(seed) + "\n" + plan.source.code).Hex() + ".ref";
+      HashOf(plan.open.workload + "\n" + std::to_string(seed) + "\n" + plan.source.code).Hex() +
+      ".ref";
   return plan;
 }
 

@@ -1,9 +1,9 @@
 // The worker process: one request at a time, in the order they come.
 
-#include <sys/prctl.h>
-#include <sys/resource.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -63,7 +63,8 @@ Answer Serve(WorkerState& state, const nlohmann::json& request) {
   const std::string what = request.at("do");
   if (what == "open") return From(state.Open(OpenRequestFrom(request)));
   if (what == "load_reference") return From(state.LoadReference(request.at("file")));
-  if (what == "compute_reference") return From(state.ComputeReference(ComputeReferenceRequestFrom(request)));
+  if (what == "compute_reference")
+    return From(state.ComputeReference(ComputeReferenceRequestFrom(request)));
   if (what != "candidate") return Failed(Internal("the worker knows no request '" + what + "'"));
   Result<Outcome> outcome = state.Measure(CandidateRequestFrom(request));
   if (!outcome) return Failed(outcome.error());

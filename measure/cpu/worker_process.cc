@@ -36,7 +36,8 @@ Result<WorkerProcess> WorkerProcess::Start(const std::string& program) {
   KINDRED_TRY(worker.errors_, MemoryFile("worker-stderr"));
   SpawnOptions options;
   options.program = FindOnPath(program);
-  if (options.program.empty()) return Environment("the worker program " + program + " cannot be run");
+  if (options.program.empty())
+    return Environment("the worker program " + program + " cannot be run");
   options.arguments = {"worker"};
   options.descriptors = {-1, -1, worker.errors_.get(), its_requests.get(), its_answers.get()};
   KINDRED_TRY(worker.child_, ChildProcess::Spawn(options));
@@ -51,10 +52,12 @@ WorkerProcess::Reply WorkerProcess::Dead(End end) {
   ExitStatus status;
   if (end == End::kTimedOut || !child_.Wait(kDeathGrace_s, status)) status = child_.Kill();
   reply.signal = status.signal;
-  reply.cause = status.signal != 0 ? SignalName(status.signal)
-                                   : "the process ended with exit code " + std::to_string(status.code);
+  reply.cause = status.signal != 0
+                    ? SignalName(status.signal)
+                    : "the process ended with exit code " + std::to_string(status.code);
   const std::string said = Tail(errors_.get(), 2048);
-  if (!said.empty() && end == End::kDied) reply.cause += "; it said: " + said.substr(0, said.find('\n'));
+  if (!said.empty() && end == End::kDied)
+    reply.cause += "; it said: " + said.substr(0, said.find('\n'));
   return reply;
 }
 

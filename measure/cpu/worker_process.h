@@ -1,9 +1,8 @@
 // The runner's end of a worker: starts it, asks it, ends it.
 //
-// A worker has descriptors 0 to 4 and no others: 0 and 1 are /dev/null, 2 is a file in memory whose end is
-// quoted when the worker dies without an answer, 3 the requests, 4 the answers. It ends with the thread
-// that started it, or at the end of the requests.
-// Thread safety: none.
+// A worker has descriptors 0 to 4 and no others: 0 and 1 are /dev/null, 2 is a file in memory whose
+// end is quoted when the worker dies without an answer, 3 the requests, 4 the answers. It ends with
+// the thread that started it, or at the end of the requests. Thread safety: none.
 #pragma once
 
 #include <cstdint>
@@ -27,12 +26,12 @@ class WorkerProcess {
   };
   struct Reply {
     End end = End::kAnswered;
-    Answer answer;         // kAnswered
-    std::string cause;     // kDied, kWasDead
-    int signal = 0;        // that killed it; 0: none
+    Answer answer;      // kAnswered
+    std::string cause;  // kDied, kWasDead
+    int signal = 0;     // that killed it; 0: none
   };
-  // Sends one request and waits for its answer. After anything but kAnswered, and after an answer that
-  // reported a signal, alive() is false.
+  // Sends one request and waits for its answer. After anything but kAnswered, and after an answer
+  // that reported a signal, alive() is false.
   Reply Ask(const std::string& request_line, double timeout_s);
 
   bool alive() const { return child_.running(); }

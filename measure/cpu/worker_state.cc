@@ -38,16 +38,8 @@ struct LibraryCloser {
   void operator()(void* handle) const { dlclose(handle); }
 };
 
-// Bytes of address space in use.
-std::int64_t AddressSpace() {
-  std::ifstream file("/proc/self/statm");
-  std::int64_t pages = 0;
-  file >> pages;
-  return pages * sysconf(_SC_PAGESIZE);
-}
-
-// Bounds what a candidate may allocate, as long as it lives. Where a sanitizer has reserved the address
-// space there is no such bound.
+// Bounds what a candidate may allocate, as long as it lives. Where a sanitizer has reserved the
+// address space there is no such bound.
 class MemoryLimit {
  public:
   explicit MemoryLimit(std::int64_t bytes) {
@@ -55,7 +47,9 @@ class MemoryLimit {
     if (bytes <= 0) return;
     getrlimit(RLIMIT_AS, &before_);
     rlimit limit = before_;
-    limit.rlim_cur = static_cast<rlim_t>(AddressSpace() + bytes);
+    std::int64_t pages_in_use = 0;
+    std::ifstream("/proc/self/statm") >> pages_in_use;
+    limit.rlim_cur = static_cast<rlim_t>(pages_in_use * sysconf(_SC_PAGESIZE) + bytes);
     active_ = setrlimit(RLIMIT_AS, &limit) == 0;
 #else
     (void)bytes;
@@ -80,7 +74,8 @@ Outcome Failure(Status status, std::string message) {
 }
 
 void Name(const GuardedBuffer& buffer, bool read_only) {
-  AddRegion({buffer.begin(), buffer.end(), buffer.data(), buffer.bytes(), read_only}, buffer.name());
+  AddRegion({buffer.begin(), buffer.end(), buffer.data(), buffer.bytes(), read_only},
+            buffer.name());
 }
 
 template <typename T>
@@ -125,6 +120,7 @@ Result<void> WorkerState::Open(const OpenRequest& request) {
   output_tensors_.clear();
   extents_.clear();
   PinTo(request.cpus);
+  processors_ = request.cpus.size();
 
   KINDRED_TRY(workload_, ParseWorkload(request.workload));
   for (const Symbol& symbol : workload_.symbols)
@@ -137,7 +133,8 @@ Result<void> WorkerState::Open(const OpenRequest& request) {
     if (workload_.ProducerOf(tensor) == nullptr) {
       FillInput(workload_, tensor, request.seed, buffer.span());
       hashes += HashOf({reinterpret_cast<const char*>(buffer.data()),
-                        static_cast<std::size_t>(buffer.bytes())}).Hex();
+                        static_cast<std::size_t>(buffer.bytes())})
+                    .Hex();
       buffer.SetReadOnly(true);
       inputs_.emplace(tensor, std::move(buffer));
       continue;
@@ -156,7 +153,9 @@ Result<void> WorkerState::Open(const OpenRequest& request) {
     const auto bytes = static_cast<std::int64_t>(index.positions.size() * sizeof(std::int64_t));
     KINDRED_TRY(GuardedBuffer buffer, GuardedBuffer::Make("sample", bytes));
     std::memcpy(buffer.data(), index.positions.data(), static_cast<std::size_t>(bytes));
-    hashes += HashOf({reinterpret_cast<const char*>(buffer.data()), static_cast<std::size_t>(bytes)}).Hex();
+    hashes +=
+        HashOf({reinterpret_cast<const char*>(buffer.data()), static_cast<std::size_t>(bytes)})
+            .Hex();
     buffer.SetReadOnly(true);
     inputs_.emplace(index.tensor, std::move(buffer));
   }
@@ -176,8 +175,9 @@ Result<void> WorkerState::LoadReference(const std::string& file) {
     bool complete = Take(bytes, shape, 2);
     if (complete) {
       e.integral = shape[1] != 0;
-      complete = (e.integral ? Take(bytes, e.integers, shape[0]) : Take(bytes, e.values, shape[0])) &&
-                 Take(bytes, e.bounds, shape[0]);
+      complete =
+          (e.integral ? Take(bytes, e.integers, shape[0]) : Take(bytes, e.values, shape[0])) &&
+          Take(bytes, e.bounds, shape[0]);
     }
     if (!complete) return NotFound("the reference file " + file + " is cut short");
   }
@@ -209,16 +209,19 @@ Result<WorkerState::LoadedKernel> WorkerState::Load(const KernelCall& call) {
     return kernel;
   }
   const auto symbol = [&](const std::string& name) {
-    const auto function = reinterpret_cast<EntryFunction>(dlsym(kernel.library.get(), name.c_str()));
+    const auto function =
+        reinterpret_cast<EntryFunction>(dlsym(kernel.library.get(), name.c_str()));
     if (function == nullptr)
-      kernel.failure = Failure(Status::kBuildError, "the source does not define its entry as a C function");
+      kernel.failure =
+          Failure(Status::kBuildError, "the source does not define its entry as a C function");
     return function;
   };
   kernel.entry = symbol(call.entry);
   if (!call.prepare_entry.empty()) kernel.prepare = symbol(call.prepare_entry);
 
   ClearRegions();
-  const auto scratch = [&](const std::string& name, std::int64_t bytes) -> std::optional<GuardedBuffer> {
+  const auto scratch = [&](const std::string& name,
+                           std::int64_t bytes) -> std::optional<GuardedBuffer> {
     auto made = GuardedBuffer::Make(name, bytes);
     if (!made) {
       kernel.failure = Failure(Status::kOutOfMemory, made.error().message);
@@ -280,7 +283,8 @@ Result<void> WorkerState::ComputeReference(const ComputeReferenceRequest& reques
   if (request.outputs.size() != expected_.size())
     return Internal("the reference has another number of outputs than the workload");
   for (std::size_t i = 0; i < expected_.size(); ++i) {
-    const auto value = written.find(request.outputs[i].value), bound = written.find(request.outputs[i].bound);
+    const auto value = written.find(request.outputs[i].value),
+               bound = written.find(request.outputs[i].bound);
     if (value == written.end() || bound == written.end() ||
         value->second->elements != bound->second->elements)
       return Internal("the reference does not compute output " + expected_[i].name);
@@ -375,8 +379,10 @@ Outcome WorkerState::Run(LoadedKernel& kernel, const CandidateRequest& request) 
   timing_request.incumbent_ns = request.incumbent_ns;
   timing_request.never_abandon = request.never_abandon;
   timing_request.first_run_ns = first_run_ns;
-  Timing timing = TakeSamples(timing_request, NowNs,
-                              [&] { return kernel.Call(kernel.entry, extents_); }, control_);
+  TimingClocks clocks = {NowNs, {}};
+  if (processors_ == 1) clocks.on_processor = ThreadRunNs;
+  Timing timing = TakeSamples(
+      timing_request, clocks, [&] { return kernel.Call(kernel.entry, extents_); }, control_);
   if (timing.run_error != 0) return error("a repeated run", timing.run_error);
   // Again: a kernel that relies on what its first run left behind is wrong.
   outcome = Check(kernel);

@@ -1,5 +1,5 @@
-// What a worker keeps of the workload it serves: buffers, the reference's outputs, and the steps that use
-// them. One per process; single-threaded.
+// What a worker keeps of the workload it serves: buffers, the reference's outputs, and the steps
+// that use them. One per process; single-threaded.
 #pragma once
 
 #include <cstdint>
@@ -38,12 +38,14 @@ class WorkerState {
   Result<void> WriteReference(const std::string& file) const;
 
   Workload workload_;
-  std::vector<std::int64_t> extents_;             // of the symbolic axes
-  std::map<int, GuardedBuffer> inputs_, outputs_;  // by tensor id; index inputs beyond the workload's ids
+  std::vector<std::int64_t> extents_;  // of the symbolic axes
+  std::map<int, GuardedBuffer> inputs_,
+      outputs_;  // by tensor id; index inputs beyond the workload's ids
   Hash128 inputs_hash_;
   std::vector<ExpectedOutput> expected_;  // in the order of the workload's outputs
   std::vector<int> output_tensors_;
   bool has_reference_ = false;
+  std::size_t processors_ = 1;  // that kernels may use
   ControlKernel control_;
 };
 

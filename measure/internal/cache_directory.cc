@@ -69,8 +69,8 @@ std::optional<std::string> CacheDirectory::Read(const std::string& name) const {
 
 Result<void> CacheDirectory::Write(const std::string& name, std::string_view bytes) const {
   static std::atomic<std::uint64_t> counter{0};
-  const std::string unfinished = PathOf(std::string(kScratchPrefix) + std::to_string(getpid()) + "." +
-                                        std::to_string(counter++) + ".file");
+  const std::string unfinished = PathOf(std::string(kScratchPrefix) + std::to_string(getpid()) +
+                                        "." + std::to_string(counter++) + ".file");
   const Result<void> written = WriteFile(unfinished, bytes);
   if (written && rename(unfinished.c_str(), PathOf(name).c_str()) == 0) return {};
   const int error = errno;
@@ -82,8 +82,8 @@ Result<void> CacheDirectory::Write(const std::string& name, std::string_view byt
 Result<std::string> CacheDirectory::MakeScratch() const {
   std::string path = PathOf(std::string(kScratchPrefix) + "XXXXXX");
   if (mkdtemp(path.data()) == nullptr)
-    return Environment("cannot write in the cache directory " + path_ + ": " + std::strerror(errno) +
-                       "; name one that can be written");
+    return Environment("cannot write in the cache directory " + path_ + ": " +
+                       std::strerror(errno) + "; name one that can be written");
   return path;
 }
 

@@ -1,7 +1,7 @@
 // A directory of files named by their content's key, bounded in size.
 //
-// Files appear by rename or hard link, so a reader sees a whole file or none. Several processes may use the
-// same directory. No state of its own beside the path: safe from several threads.
+// Files appear by rename or hard link, so a reader sees a whole file or none. Several processes may
+// use the same directory. No state of its own beside the path: safe from several threads.
 #pragma once
 
 #include <cstdint>
@@ -28,8 +28,8 @@ class CacheDirectory {
   Result<void> Write(const std::string& name, std::string_view bytes) const;
   // A fresh directory below it for unfinished files; remove it with RemoveTree.
   Result<std::string> MakeScratch() const;
-  // Removes the least recently used files until at most `limit` bytes are left; scratch directories of
-  // processes that died (older than an hour) go as well.
+  // Removes the least recently used files until at most `limit` bytes are left; scratch directories
+  // of processes that died (older than an hour) go as well.
   void Shrink(std::int64_t limit) const;
 
  private:

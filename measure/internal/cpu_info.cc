@@ -22,10 +22,14 @@ std::int64_t ParseSize(const std::string& text) {
   char* end = nullptr;
   const std::int64_t number = std::strtoll(text.c_str(), &end, 10);
   switch (*end) {
-    case 'K': return number << 10;
-    case 'M': return number << 20;
-    case 'G': return number << 30;
-    default: return number;
+    case 'K':
+      return number << 10;
+    case 'M':
+      return number << 20;
+    case 'G':
+      return number << 30;
+    default:
+      return number;
   }
 }
 
@@ -58,7 +62,8 @@ CpuInfo ReadCpuInfo() {
   while (std::getline(file, line) && !line.empty()) {  // the first processor's block
     const auto colon = line.find(':');
     if (colon == std::string::npos) continue;
-    const std::string_view name = std::string_view(line).substr(0, line.find_last_not_of(" \t:", colon) + 1);
+    const std::string_view name =
+        std::string_view(line).substr(0, line.find_last_not_of(" \t:", colon) + 1);
     const std::string value = line.substr(std::min(line.size(), colon + 2));
     if (name == "model name") info.model = value;
     if (name == "flags" || name == "Features") {

@@ -36,7 +36,8 @@ std::int64_t FunctionBytes(const std::string& path, const std::string& symbol) {
     Elf64_Shdr section, names;
     if (!ReadAt(bytes, header.e_shoff + std::uint64_t(i) * sizeof(section), section)) return 0;
     if (section.sh_type != SHT_DYNSYM) continue;
-    if (!ReadAt(bytes, header.e_shoff + std::uint64_t(section.sh_link) * sizeof(names), names)) return 0;
+    if (!ReadAt(bytes, header.e_shoff + std::uint64_t(section.sh_link) * sizeof(names), names))
+      return 0;
     for (std::uint64_t at = 0; at + sizeof(Elf64_Sym) <= section.sh_size; at += sizeof(Elf64_Sym)) {
       Elf64_Sym entry;
       if (!ReadAt(bytes, section.sh_offset + at, entry)) return 0;

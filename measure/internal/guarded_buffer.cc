@@ -15,7 +15,9 @@ constexpr std::size_t kHugePage = 2 << 20;
 constexpr std::size_t kHugeFrom = 4 << 20;
 constexpr unsigned char kPattern = 0xA5;
 
-constexpr std::size_t RoundUp(std::size_t value, std::size_t unit) { return (value + unit - 1) / unit * unit; }
+constexpr std::size_t RoundUp(std::size_t value, std::size_t unit) {
+  return (value + unit - 1) / unit * unit;
+}
 
 }  // namespace
 
@@ -24,7 +26,8 @@ Result<GuardedBuffer> GuardedBuffer::Make(std::string name, std::int64_t bytes) 
   const std::size_t usable = RoundUp(padded + kAlignment, kPage);
   const bool huge = usable >= kHugeFrom;
   const std::size_t reserved = usable + 2 * kNoAccess + (huge ? kHugePage : 0);
-  void* memory = mmap(nullptr, reserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* memory =
+      mmap(nullptr, reserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   GuardedBuffer buffer;
   buffer.name_ = std::move(name);
   buffer.bytes_ = bytes;
@@ -37,7 +40,8 @@ Result<GuardedBuffer> GuardedBuffer::Make(std::string name, std::int64_t bytes) 
     buffer.data_ = buffer.usable_ + usable - padded;
   }
   if (memory == MAP_FAILED || mprotect(buffer.usable_, usable, PROT_READ | PROT_WRITE) != 0)
-    return Environment("no memory for buffer " + buffer.name_ + " of " + std::to_string(bytes) + " bytes");
+    return Environment("no memory for buffer " + buffer.name_ + " of " + std::to_string(bytes) +
+                       " bytes");
   if (huge) madvise(buffer.usable_, usable, MADV_HUGEPAGE);
   buffer.Mend();
   return buffer;
@@ -60,7 +64,9 @@ GuardedBuffer::~GuardedBuffer() {
   if (begin_ != nullptr) munmap(begin_, reserved_);
 }
 
-void GuardedBuffer::Fill(unsigned char byte) { std::memset(data_, byte, static_cast<std::size_t>(bytes_)); }
+void GuardedBuffer::Fill(unsigned char byte) {
+  std::memset(data_, byte, static_cast<std::size_t>(bytes_));
+}
 
 void GuardedBuffer::SetReadOnly(bool read_only) {
   mprotect(usable_, usable_bytes_, read_only ? PROT_READ : PROT_READ | PROT_WRITE);

@@ -2,9 +2,9 @@
 //
 //   | no access | pattern | data .......... | pattern (< 64 bytes) | no access |
 //
-// The data end as close to the no-access zone as 64-byte alignment allows: a read or write past the end
-// faults at once or, within the last bytes, is seen in the pattern. In front there are at least 64 bytes
-// of pattern. Large buffers ask for huge pages, as tensor libraries do.
+// The data end as close to the no-access zone as 64-byte alignment allows: a read or write past the
+// end faults at once or, within the last bytes, is seen in the pattern. In front there are at least
+// 64 bytes of pattern. Large buffers ask for huge pages, as tensor libraries do.
 #pragma once
 
 #include <cstddef>

@@ -15,7 +15,8 @@ constexpr std::int64_t kFewest = 40;  // positions left of a restricted dimensio
 constexpr std::int64_t kEdge = 4;     // positions kept at both ends
 constexpr std::int64_t kTile = 64;
 
-// Dimensions of tensors in classes that must be restricted alike, because a reader walks them with one axis.
+// Dimensions of tensors in classes that must be restricted alike, because a reader walks them with
+// one axis.
 class DimensionClasses {
  public:
   explicit DimensionClasses(const Workload& workload) : workload_(workload) {
@@ -35,11 +36,14 @@ class DimensionClasses {
     // An input has no producer that could be restricted.
     for (std::size_t t = 0; t < workload.tensors.size(); ++t) {
       if (workload.ProducerOf(static_cast<int>(t)) != nullptr) continue;
-      for (std::size_t d = 0; d < workload.tensors[t].shape.size(); ++d) Pin(Id(static_cast<int>(t), d));
+      for (std::size_t d = 0; d < workload.tensors[t].shape.size(); ++d)
+        Pin(Id(static_cast<int>(t), d));
     }
   }
 
-  int Id(int tensor, std::size_t dimension) const { return first_[tensor] + static_cast<int>(dimension); }
+  int Id(int tensor, std::size_t dimension) const {
+    return first_[tensor] + static_cast<int>(dimension);
+  }
   int ClassOf(int id) const {
     while (parent_[id] != id) id = parent_[id];
     return id;
@@ -152,13 +156,14 @@ std::vector<std::int64_t> SamplePositions(std::int64_t extent, std::int64_t coun
     chosen.insert(i);
     chosen.insert(extent - 1 - i);
   }
-  Random random(DeriveSeed(static_cast<std::uint64_t>(extent), "sample",
-                           static_cast<std::uint64_t>(count)));
+  Random random(
+      DeriveSeed(static_cast<std::uint64_t>(extent), "sample", static_cast<std::uint64_t>(count)));
   const std::int64_t strata = count - static_cast<std::int64_t>(chosen.size());
   for (std::int64_t i = 0; i < strata; ++i) {
     const std::int64_t begin = extent * i / strata;
     const std::int64_t length = std::max<std::int64_t>(1, extent * (i + 1) / strata - begin);
-    std::int64_t index = begin + static_cast<std::int64_t>(random.Below(static_cast<std::uint64_t>(length)));
+    std::int64_t index =
+        begin + static_cast<std::int64_t>(random.Below(static_cast<std::uint64_t>(length)));
     const std::int64_t residue = (i * 37) % kTile;  // 37 and 64 have no common divisor: all are met
     const std::int64_t shifted = index - index % kTile + residue;
     if (shifted >= begin && shifted < begin + length) index = shifted;
@@ -168,18 +173,27 @@ std::vector<std::int64_t> SamplePositions(std::int64_t extent, std::int64_t coun
   return {chosen.begin(), chosen.end()};
 }
 
-SampledWorkload SampleOutputs(const Workload& workload, std::int64_t flop_limit) {
+SampledWorkload SampleOutputs(const Workload& workload, std::int64_t flop_limit,
+                              std::int64_t element_limit) {
   const DimensionClasses classes(workload);
   std::map<int, std::int64_t> counts = classes.Free();
   if (!workload.symbols.empty()) counts.clear();
   SampledWorkload sampled = Restrict(workload, classes, counts);
-  while (Flop(sampled.workload) > flop_limit) {
-    const auto longest = std::max_element(counts.begin(), counts.end(), [](const auto& a, const auto& b) {
-      return a.second < b.second;
-    });
+  // How many times too much the reference would do.
+  const auto excess = [&] {
+    std::int64_t elements = 0;
+    for (const Stage& stage : sampled.workload.stages)
+      elements += Elements(sampled.workload.tensors[stage.tensor]);
+    return std::max(static_cast<double>(Flop(sampled.workload)) / static_cast<double>(flop_limit),
+                    static_cast<double>(elements) / static_cast<double>(element_limit));
+  };
+  while (excess() > 1) {
+    const auto longest =
+        std::max_element(counts.begin(), counts.end(),
+                         [](const auto& a, const auto& b) { return a.second < b.second; });
     if (longest == counts.end() || longest->second <= kFewest) break;
-    const double excess = static_cast<double>(Flop(sampled.workload)) / static_cast<double>(flop_limit);
-    const auto shrunk = static_cast<std::int64_t>(static_cast<double>(longest->second) / std::min(excess, 2.0));
+    const auto shrunk =
+        static_cast<std::int64_t>(static_cast<double>(longest->second) / std::min(excess(), 2.0));
     longest->second = std::clamp(shrunk, kFewest, longest->second - 1);
     sampled = Restrict(workload, classes, counts);
   }

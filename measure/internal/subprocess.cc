@@ -100,8 +100,8 @@ Result<ChildProcess> ChildProcess::Spawn(const SpawnOptions& options) {
   posix_spawnattr_setsigmask(&attributes, &none);
   posix_spawnattr_setsigdefault(&attributes, &all);
   posix_spawnattr_setpgroup(&attributes, 0);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK |
-                                            POSIX_SPAWN_SETSIGDEF);
+  posix_spawnattr_setflags(&attributes,
+                           POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
   pid_t pid = -1;
   const int error = posix_spawn(&pid, options.program.c_str(), &actions, &attributes,
                                 Pointers(arguments).data(), Pointers(environment).data());
@@ -170,7 +170,8 @@ Result<RunResult> RunProgram(SpawnOptions options, double timeout_s) {
 std::string FindOnPath(const std::string& program) {
   const auto executable = [](const std::string& path) {
     struct stat info;
-    return stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode) && access(path.c_str(), X_OK) == 0;
+    return stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode) &&
+           access(path.c_str(), X_OK) == 0;
   };
   if (program.find('/') != std::string::npos) return executable(program) ? program : std::string();
   const char* path = std::getenv("PATH");
@@ -189,7 +190,8 @@ std::string SignalName(int signal) {
   const char* name = sigabbrev_np(signal);
   const char* description = sigdescr_np(signal);
   if (name == nullptr) return "signal " + std::to_string(signal);
-  return "SIG" + std::string(name) + (description != nullptr ? " (" + std::string(description) + ")" : "");
+  return "SIG" + std::string(name) +
+         (description != nullptr ? " (" + std::string(description) + ")" : "");
 }
 
 FileDescriptor AwayFromLow(FileDescriptor fd) {

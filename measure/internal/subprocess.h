@@ -1,8 +1,8 @@
-// Child processes without a shell: spawned in a process group of their own, with the descriptors named
-// here and no others, killed as a group when their time is up.
+// Child processes without a shell: spawned in a process group of their own, with the descriptors
+// named here and no others, killed as a group when their time is up.
 //
-// Thread safety: the functions may be called from several threads at once; a ChildProcess belongs to one.
-// Signals typed at the terminal (Ctrl-C) reach the parent only.
+// Thread safety: the functions may be called from several threads at once; a ChildProcess belongs
+// to one. Signals typed at the terminal (Ctrl-C) reach the parent only.
 #pragma once
 
 #include <sys/types.h>
@@ -37,8 +37,8 @@ class FileDescriptor {
 };
 
 struct SpawnOptions {
-  std::string program;                 // path; PATH is not searched
-  std::vector<std::string> arguments;  // without the program's own name
+  std::string program;                         // path; PATH is not searched
+  std::vector<std::string> arguments;          // without the program's own name
   std::vector<std::string> extra_environment;  // "NAME=value", replacing the inherited one
   // descriptors[i] becomes descriptor i of the child; -1: /dev/null. Nothing else is inherited.
   std::vector<int> descriptors;
@@ -65,7 +65,8 @@ class ChildProcess {
   pid_t pid() const { return pid_; }
   // Waits until the process ends or the time is up (false). Reaps it and fills `status`.
   bool Wait(double timeout_s, ExitStatus& status);
-  // Kills the whole process group and reaps the process. How it ended, where it had ended by itself.
+  // Kills the whole process group and reaps the process. How it ended, where it had ended by
+  // itself.
   ExitStatus Kill();
 
  private:

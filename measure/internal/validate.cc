@@ -16,8 +16,8 @@ T Get(const std::byte* data, std::int64_t index) {
   return value;
 }
 
-// A small binary float: sign, `exponent_bits`, `mantissa_bits`. IEEE rules unless `finite_only` (f8e4m3:
-// no infinities, NaN is all ones).
+// A small binary float: sign, `exponent_bits`, `mantissa_bits`. IEEE rules unless `finite_only`
+// (f8e4m3: no infinities, NaN is all ones).
 double SmallFloat(std::uint32_t bits, int exponent_bits, int mantissa_bits, bool finite_only) {
   const std::uint32_t mantissa = bits & ((1u << mantissa_bits) - 1);
   const std::uint32_t top = (1u << exponent_bits) - 1;
@@ -27,7 +27,8 @@ double SmallFloat(std::uint32_t bits, int exponent_bits, int mantissa_bits, bool
   if (exponent == top && !finite_only) return mantissa != 0 ? NAN : sign * INFINITY;
   if (exponent == top && mantissa == (1u << mantissa_bits) - 1) return NAN;
   if (exponent == 0) return sign * std::ldexp(mantissa, 1 - bias - mantissa_bits);
-  return sign * std::ldexp(mantissa | (1u << mantissa_bits), static_cast<int>(exponent) - bias - mantissa_bits);
+  return sign * std::ldexp(mantissa | (1u << mantissa_bits),
+                           static_cast<int>(exponent) - bias - mantissa_bits);
 }
 
 struct Range {
@@ -38,11 +39,16 @@ Range RangeOf(DataType type) {
   switch (type) {
     case DataType::kF64:
       return {std::numeric_limits<double>::max(), std::numeric_limits<double>::denorm_min()};
-    case DataType::kF16: return {65504, 0x1p-24};
-    case DataType::kBF16: return {0x1.fep127, 0x1p-133};
-    case DataType::kF8E4M3: return {448, 0x1p-9};
-    case DataType::kF8E5M2: return {57344, 0x1p-16};
-    default: return {std::numeric_limits<float>::max(), std::numeric_limits<float>::denorm_min()};
+    case DataType::kF16:
+      return {65504, 0x1p-24};
+    case DataType::kBF16:
+      return {0x1.fep127, 0x1p-133};
+    case DataType::kF8E4M3:
+      return {448, 0x1p-9};
+    case DataType::kF8E5M2:
+      return {57344, 0x1p-16};
+    default:
+      return {std::numeric_limits<float>::max(), std::numeric_limits<float>::denorm_min()};
   }
 }
 
@@ -57,7 +63,8 @@ bool IsRight(double got, double value, double bound, const Range& range) {
 bool AllOnes(DataType type, const std::byte* data, std::int64_t index) {
   const int size = ByteSize(type);
   const std::byte* element = data + index * size;
-  return std::all_of(element, element + size, [](std::byte b) { return b == std::byte{kUnwritten}; });
+  return std::all_of(element, element + size,
+                     [](std::byte b) { return b == std::byte{kUnwritten}; });
 }
 
 std::string Text(double value) {
@@ -76,14 +83,15 @@ std::string Place(const ExpectedOutput& expected, std::int64_t flat) {
 }
 
 // Checks grid point `point`, which is element `flat` of the output.
-std::string Check(const ExpectedOutput& e, const Range& range, const std::byte* data, std::int64_t flat,
-                  std::size_t point) {
+std::string Check(const ExpectedOutput& e, const Range& range, const std::byte* data,
+                  std::int64_t flat, std::size_t point) {
   const double bound = e.bounds[point];
   if (e.integral && !IsFloat(e.type)) {
     const std::int64_t got = ReadInteger(e.type, data, flat);
     const std::int64_t value = e.integers[point];
-    const std::uint64_t apart = got > value ? static_cast<std::uint64_t>(got) - static_cast<std::uint64_t>(value)
-                                            : static_cast<std::uint64_t>(value) - static_cast<std::uint64_t>(got);
+    const std::uint64_t apart =
+        got > value ? static_cast<std::uint64_t>(got) - static_cast<std::uint64_t>(value)
+                    : static_cast<std::uint64_t>(value) - static_cast<std::uint64_t>(got);
     if (static_cast<double>(apart) <= bound) return {};
     return Place(e, flat) + " is " + std::to_string(got) + ", expected " + std::to_string(value) +
            (bound > 0 ? " +- " + Text(bound) : "");
@@ -99,25 +107,39 @@ std::string Check(const ExpectedOutput& e, const Range& range, const std::byte* 
 
 double ReadElement(DataType type, const std::byte* data, std::int64_t index) {
   switch (type) {
-    case DataType::kF64: return Get<double>(data, index);
-    case DataType::kF32: return Get<float>(data, index);
-    case DataType::kF16: return SmallFloat(Get<std::uint16_t>(data, index), 5, 10, false);
-    case DataType::kBF16: return SmallFloat(Get<std::uint16_t>(data, index), 8, 7, false);
-    case DataType::kF8E4M3: return SmallFloat(Get<std::uint8_t>(data, index), 4, 3, true);
-    case DataType::kF8E5M2: return SmallFloat(Get<std::uint8_t>(data, index), 5, 2, false);
-    case DataType::kC64: return Get<float>(data, index);
-    default: return static_cast<double>(ReadInteger(type, data, index));
+    case DataType::kF64:
+      return Get<double>(data, index);
+    case DataType::kF32:
+      return Get<float>(data, index);
+    case DataType::kF16:
+      return SmallFloat(Get<std::uint16_t>(data, index), 5, 10, false);
+    case DataType::kBF16:
+      return SmallFloat(Get<std::uint16_t>(data, index), 8, 7, false);
+    case DataType::kF8E4M3:
+      return SmallFloat(Get<std::uint8_t>(data, index), 4, 3, true);
+    case DataType::kF8E5M2:
+      return SmallFloat(Get<std::uint8_t>(data, index), 5, 2, false);
+    case DataType::kC64:
+      return Get<float>(data, index);
+    default:
+      return static_cast<double>(ReadInteger(type, data, index));
   }
 }
 
 std::int64_t ReadInteger(DataType type, const std::byte* data, std::int64_t index) {
   switch (type) {
-    case DataType::kI64: return Get<std::int64_t>(data, index);
-    case DataType::kI32: return Get<std::int32_t>(data, index);
-    case DataType::kI8: return Get<std::int8_t>(data, index);
-    case DataType::kU8: return Get<std::uint8_t>(data, index);
-    case DataType::kBool: return Get<std::uint8_t>(data, index) != 0 ? 1 : 0;
-    default: return static_cast<std::int64_t>(ReadElement(type, data, index));
+    case DataType::kI64:
+      return Get<std::int64_t>(data, index);
+    case DataType::kI32:
+      return Get<std::int32_t>(data, index);
+    case DataType::kI8:
+      return Get<std::int8_t>(data, index);
+    case DataType::kU8:
+      return Get<std::uint8_t>(data, index);
+    case DataType::kBool:
+      return Get<std::uint8_t>(data, index) != 0 ? 1 : 0;
+    default:
+      return static_cast<std::int64_t>(ReadElement(type, data, index));
   }
 }
 
@@ -147,8 +169,10 @@ std::string FirstDifference(const ExpectedOutput& expected, const std::byte* dat
   for (std::size_t point = 0; point < points; ++point) {
     std::int64_t flat = 0;
     for (std::size_t d = 0; d < rank; ++d)
-      flat = flat * expected.shape[d] +
-             (expected.positions[d].empty() ? at[d] : expected.positions[d][static_cast<std::size_t>(at[d])]);
+      flat =
+          flat * expected.shape[d] + (expected.positions[d].empty()
+                                          ? at[d]
+                                          : expected.positions[d][static_cast<std::size_t>(at[d])]);
     std::string difference = Check(expected, range, data, flat, point);
     if (!difference.empty()) return difference;
     for (std::size_t d = rank; d-- > 0;) {

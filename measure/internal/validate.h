@@ -1,8 +1,8 @@
 // Is an output right? Compares it with the reference's values and error bounds.
 //
-// An element is right where it differs from the value by no more than the bound, where both are NaN, where
-// both are the same infinity, or where the value plus its bound lies beyond the type's largest number and
-// the element is that infinity. Integers without a bound must be equal.
+// An element is right where it differs from the value by no more than the bound, where both are
+// NaN, where both are the same infinity, or where the value plus its bound lies beyond the type's
+// largest number and the element is that infinity. Integers without a bound must be equal.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,8 @@ struct ExpectedOutput {
   std::vector<std::int64_t> shape;  // of the output as kernels write it
   // Per dimension: the indices known, ascending; empty: all of them.
   std::vector<std::vector<std::int64_t>> positions;
-  bool integral = false;            // which of the two is filled, one element per point of the grid, row-major
+  bool integral =
+      false;  // which of the two is filled, one element per point of the grid, row-major
   std::vector<double> values;
   std::vector<std::int64_t> integers;
   std::vector<double> bounds;

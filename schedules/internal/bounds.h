@@ -1,7 +1,7 @@
-// What an index can be, from the ranges of the variables alone: a plain bottom-up walk, for the hot paths
-// of lowering and emission (conditions around an expression are the business of internal/interval.h).
-// Used to drop guards that always hold, to read without a guard where that is safe, and to choose
-// unsigned 32-bit divisions.
+// What an index can be, from the ranges of the variables alone: a plain bottom-up walk, for the hot
+// paths of lowering and emission (conditions around an expression are the business of
+// internal/interval.h). Used to drop guards that always hold, to read without a guard where that is
+// safe, and to choose unsigned 32-bit divisions.
 #pragma once
 
 #include <cstdint>

@@ -13,10 +13,15 @@ struct Element {
 };
 
 constexpr Element kElements[] = {
-    {"f32", "float", "i32", 4},          {"f64", "double", "i64", 8},
-    {"i32", "int", "i32", 4},            {"i64", "int64_t", "i64", 8},
-    {"f16", "_Float16", "i16", 2},       {"bf16", "unsigned short", "i16", 2},
-    {"i16", "short", "i16", 2},          {"i8", "signed char", "i8", 1},
+    {"f32", "float", "i32", 4},
+    {"f64", "double", "i64", 8},
+    {"i32", "int", "i32", 4},
+    {"u32", "unsigned", "i32", 4},
+    {"i64", "int64_t", "i64", 8},
+    {"f16", "_Float16", "i16", 2},
+    {"bf16", "unsigned short", "i16", 2},
+    {"i16", "short", "i16", 2},
+    {"i8", "signed char", "i8", 1},
     {"u8", "unsigned char", "i8", 1},
 };
 
@@ -40,8 +45,8 @@ std::string Lanes(int first, int count) {
 
 std::string_view CTypeOf(std::string_view element) { return Find(element).c_type; }
 
-void CHelpers::Define(const std::string& name, std::string text) {
-  if (defined_.insert(name).second) order_.push_back(Guarded(name, text));
+void CHelpers::Define(const std::string& name, const std::string& text) {
+  if (!text.empty() && defined_.insert(name).second) order_.push_back(Guarded(name, text));
 }
 
 std::string CHelpers::Scalar(std::string_view name) {
@@ -66,29 +71,6 @@ std::string CHelpers::Vector(std::string_view element, int lanes) {
   return name;
 }
 
-std::string CHelpers::Map(std::string_view function, std::string_view from, std::string_view to,
-                          int lanes) {
-  const std::string name = fmt::format("{}x{}", function, lanes);
-  const std::string in = Vector(from, lanes), out = Vector(to, lanes);
-  Define(name, fmt::format("static inline __attribute__((unused)) {2} {0}({1} a) {{\n"
-                           "  {2} r;\n"
-                           "  for (int i = 0; i < {3}; ++i) r[i] = {4}(a[i]);\n"
-                           "  return r;\n}}\n",
-                           name, in, out, lanes, function));
-  return name;
-}
-
-std::string CHelpers::Map2(std::string_view function, std::string_view element, int lanes) {
-  const std::string name = fmt::format("{}x{}", function, lanes);
-  const std::string type = Vector(element, lanes);
-  Define(name, fmt::format("static inline __attribute__((unused)) {1} {0}({1} a, {1} b) {{\n"
-                           "  {1} r;\n"
-                           "  for (int i = 0; i < {2}; ++i) r[i] = {3}(a[i], b[i]);\n"
-                           "  return r;\n}}\n",
-                           name, type, lanes, function));
-  return name;
-}
-
 std::string CHelpers::Splat(std::string_view element, int lanes) {
   const std::string type = Vector(element, lanes);
   const std::string name = fmt::format("kd_splat_{}x{}", element, lanes);
@@ -103,9 +85,10 @@ std::string CHelpers::Select(std::string_view element, int lanes) {
   const std::string type = Vector(element, lanes);
   const std::string mask = Vector(Find(element).mask, lanes);
   const std::string name = fmt::format("kd_select_{}x{}", element, lanes);
-  Define(name, fmt::format("static inline __attribute__((unused)) {1} {0}({2} mask, {1} a, {1} b) {{\n"
-                           "  return ({1})((({2})a & mask) | (({2})b & ~mask));\n}}\n",
-                           name, type, mask));
+  Define(name,
+         fmt::format("static inline __attribute__((unused)) {1} {0}({2} mask, {1} a, {1} b) {{\n"
+                     "  return ({1})((({2})a & mask) | (({2})b & ~mask));\n}}\n",
+                     name, type, mask));
   return name;
 }
 
@@ -129,8 +112,7 @@ std::string CHelpers::Horizontal(std::string_view op, std::string_view element, 
     if (function.empty())
       text += fmt::format("  {} {} = {} {} {};\n", half, next, low, symbol, high);
     else
-      text += fmt::format("  {} {} = {}({}, {});\n", half, next, Map2(function, element, n), low,
-                          high);
+      text += fmt::format("  {} {} = {}({}, {});\n", half, next, Lanewise(function, n), low, high);
     current = next;
   }
   if (function.empty())

@@ -1,5 +1,5 @@
-// Helper functions that emitted C may use: conversions, floor division, and math functions of f32 in a
-// branch-free form that compilers vectorise (at most 4 ulp from the exact value).
+// Helper functions that emitted C may use: conversions, floor division, and math functions of f32
+// in a branch-free form that compilers vectorise (at most 4 ulp from the exact value).
 //
 // Every helper is static and guarded by a macro of its own, so that several kernels can share one
 // translation unit. Names start with kd_.
@@ -21,13 +21,11 @@ class CHelpers {
   std::string Scalar(std::string_view name);
 
   // Vector types of `lanes` elements: "kd_f32x16" and its unaligned twin "kd_f32x16u" for memory.
-  // Element names: f32 f64 i32 i64 f16 bf16 (as 16-bit patterns) i8 u8.
+  // Element names: f32 f64 i32 i64 u32 f16 bf16 (as 16-bit patterns) i8 u8.
   std::string Vector(std::string_view element, int lanes);
 
-  // r[i] = function(a[i]) over `lanes`, named function + "x" + lanes. `from` and `to` are element names.
-  std::string Map(std::string_view function, std::string_view from, std::string_view to, int lanes);
-  // r[i] = function(a[i], b[i]).
-  std::string Map2(std::string_view function, std::string_view element, int lanes);
+  // The vector form of a scalar helper, named function + "x" + lanes: "kd_exp_f32x16".
+  std::string Lanewise(std::string_view function, int lanes);
   // All lanes equal to a scalar.
   std::string Splat(std::string_view element, int lanes);
   // mask ? a : b by bits; the mask has the width of the elements.
@@ -40,7 +38,9 @@ class CHelpers {
   std::string Source() const;
 
  private:
-  void Define(const std::string& name, std::string text);
+  void Define(const std::string& name, const std::string& text);
+  // Text of the vector form of the functions that are not lanewise text of c_math.cc.
+  std::string LanewiseText(std::string_view function, const std::string& name, int lanes);
 
   std::set<std::string> defined_;
   std::vector<std::string> order_;  // guarded definitions

@@ -8,8 +8,9 @@ namespace kindred::internal {
 
 struct ScalarHelper {
   std::string_view name;
-  std::array<std::string_view, 4> needs;  // helpers that must stand before it; empty: none
+  std::array<std::string_view, 8> needs;  // helpers that must stand before it; empty: none
   bool libm;
+  bool lanewise;
   std::string_view text;
 };
 

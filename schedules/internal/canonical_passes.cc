@@ -156,6 +156,13 @@ void NormalizeExpressions(Workload& workload) {
         case Op::kVar: return VarExpr(e->index);
         case Op::kInt: return IntExpr(e->integer, e->type);
         case Op::kFloat: return FloatExpr(e->number, e->type);
+        case Op::kAdd:
+        case Op::kSub:
+        case Op::kMul:
+        case Op::kNeg: {
+          const auto affine = AsAffine(*e, static_cast<int>(stage.axes.size()));
+          return affine ? FromAffine(*affine) : nullptr;
+        }
         case Op::kPadded:
           for (std::size_t d = 0; d < e->args[0]->args.size(); ++d)
             if (!InRange(workload, ranges, *e->args[0], d)) return nullptr;

@@ -7,6 +7,12 @@
 
 namespace kindred::internal {
 
+std::string TakeName(std::set<std::string>& taken, const std::string& wanted) {
+  std::string name = wanted;
+  for (int i = 1; !taken.insert(name).second; ++i) name = fmt::format("{}{}", wanted, i);
+  return name;
+}
+
 RangeOf EmitContext::Ranges() const {
   return [this](int index, bool extent) -> std::optional<Bounds> {
     const auto i = static_cast<std::size_t>(index);
@@ -36,15 +42,23 @@ bool EmitContext::UsesVar(const Expr& e, int var) const {
 
 std::string_view StorageElement(DataType type) {
   switch (type) {
-    case DataType::kF64: return "f64";
-    case DataType::kF16: return "f16";
-    case DataType::kBF16: return "bf16";
-    case DataType::kI64: return "i64";
-    case DataType::kI32: return "i32";
-    case DataType::kI8: return "i8";
+    case DataType::kF64:
+      return "f64";
+    case DataType::kF16:
+      return "f16";
+    case DataType::kBF16:
+      return "bf16";
+    case DataType::kI64:
+      return "i64";
+    case DataType::kI32:
+      return "i32";
+    case DataType::kI8:
+      return "i8";
     case DataType::kU8:
-    case DataType::kBool: return "u8";
-    default: return "f32";
+    case DataType::kBool:
+      return "u8";
+    default:
+      return "f32";
   }
 }
 
@@ -70,8 +84,8 @@ std::string FloatLiteral(double value, bool is_double) {
   const std::string_view suffix = is_double ? "" : "f";
   if (std::isnan(value)) return fmt::format("__builtin_nan{}(\"\")", suffix);
   if (std::isinf(value)) return fmt::format("{}__builtin_inf{}()", value < 0 ? "-" : "", suffix);
-  std::string text = is_double ? fmt::format("{}", value)
-                               : fmt::format("{}", static_cast<float>(value));
+  std::string text =
+      is_double ? fmt::format("{}", value) : fmt::format("{}", static_cast<float>(value));
   if (text.find_first_of(".e") == std::string::npos) text += ".";
   return text + std::string(suffix);
 }

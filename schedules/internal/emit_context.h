@@ -1,24 +1,34 @@
-// State shared by the printers of emitted C: names, ranges of variables, helpers asked for, output lines.
+// State shared by the printers of emitted C: names, ranges of variables, helpers asked for, output
+// lines.
 #pragma once
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
-#include "schedules/internal/c_helpers.h"
 #include "schedules/internal/bounds.h"
+#include "schedules/internal/c_helpers.h"
 #include "schedules/program.h"
 #include "schedules/workload.h"
 
 namespace kindred::internal {
 
+// `wanted`, or `wanted` with a number behind it where that is taken; taken from then on.
+std::string TakeName(std::set<std::string>& taken, const std::string& wanted);
+
 struct EmitContext {
+  EmitContext(const Program& p, const Workload& w) : program(p), workload(w) {}
+
   const Program& program;
   const Workload& workload;
   CHelpers helpers;
-  std::vector<std::string> variable_names, buffer_names, symbol_names;
+  std::vector<std::string> buffer_names, symbol_names;
+  // Variables get their name where they are bound, and free it where their scope ends.
+  std::vector<std::string> wanted_names, variable_names;
+  std::set<std::string> taken_names;
   std::vector<std::optional<Bounds>> ranges;  // of variables, while they are in scope
   // Register buffers accessed as vectors: their lanes; 1: scalars.
   std::vector<int> register_lanes;

@@ -11,9 +11,12 @@ namespace {
 
 std::string_view LibmName(Op op) {
   switch (op) {
-    case Op::kRound: return "rint";
-    case Op::kAbs: return "fabs";
-    default: return Name(op);
+    case Op::kRound:
+      return "rint";
+    case Op::kAbs:
+      return "fabs";
+    default:
+      return Name(op);
   }
 }
 
@@ -25,7 +28,8 @@ CText ScalarPrinter::Print(const ExprPtr& e) {
   CText text = PrintNode(*e);
   if (lazy_ > 0 || !WorthTemporary(uses_, *e)) return text;
   const std::string name = fmt::format("t{}", context_.temporaries++);
-  context_.Line(fmt::format("const {} {} = {};", CTypeOf(ComputeElement(e->type)), name, text.text));
+  context_.Line(
+      fmt::format("const {} {} = {};", CTypeOf(ComputeElement(e->type)), name, text.text));
   names_.emplace(e.get(), name);
   return {name, kPrimary};
 }
@@ -90,9 +94,8 @@ CText ScalarPrinter::PrintNode(const Expr& e) {
     case Op::kMin:
     case Op::kMax:
     case Op::kAbs:
-      return Call(context_.helpers.Scalar(
-                      fmt::format("kd_{}_{}", Name(e.op), ComputeElement(e.type))),
-                  e);
+      return Call(
+          context_.helpers.Scalar(fmt::format("kd_{}_{}", Name(e.op), ComputeElement(e.type))), e);
     case Op::kNeg:
       if (ComputeElement(e.type) == "i32")
         return {fmt::format("(int)(0u - (unsigned){})", Wrap(Print(e.args[0]), kUnary)), kUnary};
@@ -150,7 +153,8 @@ CText ScalarPrinter::Load(const Expr& e) {
                            PrintIndex(e.args[0]).text),
                kPrimary};
   if (b.type == DataType::kBF16)
-    return {fmt::format("{}({})", context_.helpers.Scalar("kd_bf16_to_f32"), element.text), kPrimary};
+    return {fmt::format("{}({})", context_.helpers.Scalar("kd_bf16_to_f32"), element.text),
+            kPrimary};
   if (b.type == DataType::kF16) return {"(float)" + element.text, kUnary};
   return element;
 }
@@ -171,8 +175,7 @@ CText ScalarPrinter::Division(const Expr& e) {
   const bool divide = e.op == Op::kDiv;
   const std::string_view element = ComputeElement(e.type);
   if (IsFloat(e.type)) {
-    if (!divide)
-      return Call(context_.helpers.Scalar(fmt::format("kd_floormod_{}", element)), e);
+    if (!divide) return Call(context_.helpers.Scalar(fmt::format("kd_floormod_{}", element)), e);
     return {fmt::format("{} / {}", Wrap(Print(e.args[0]), kProduct),
                         Wrap(Print(e.args[1]), kProduct + 1)),
             kProduct};
@@ -185,13 +188,14 @@ CText ScalarPrinter::Division(const Expr& e) {
                           divisor <= std::numeric_limits<std::int32_t>::max();
       return {fmt::format("(int64_t)(({}){} {} {})", narrow ? "unsigned" : "uint64_t",
                           Wrap(Print(e.args[0]), kUnary), divide ? "/" : "%",
-                          IntLiteral(divisor) + (narrow ? "" : divisor > 0x7fffffff ? "" : "L")),
+                          IntLiteral(divisor) + (narrow                 ? ""
+                                                 : divisor > 0x7fffffff ? ""
+                                                                        : "L")),
               kUnary};
     }
   }
-  return Call(context_.helpers.Scalar(
-                  fmt::format("kd_floor{}_{}", divide ? "div" : "mod", element)),
-              e);
+  return Call(
+      context_.helpers.Scalar(fmt::format("kd_floor{}_{}", divide ? "div" : "mod", element)), e);
 }
 
 CText ScalarPrinter::Call(const std::string& name, const Expr& e) {

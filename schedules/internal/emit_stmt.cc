@@ -24,7 +24,10 @@ void CollectLocals(const Program& program, const Stmt& s, bool in_parallel, std:
       (in_parallel ? inside : outside).insert(buffer);
   };
   const auto note_loads = [&](const ExprPtr& e) {
-    if (e) Visit(*e, [&](const Expr& node) { if (node.op == Op::kLoad) note(node.index); });
+    if (e)
+      Visit(*e, [&](const Expr& node) {
+        if (node.op == Op::kLoad) note(node.index);
+      });
   };
   if (s.kind == StmtKind::kStore) note(s.buffer);
   note_loads(s.index);
@@ -115,19 +118,19 @@ void StatementPrinter::Print(const StmtPtr& s) {
       context_.Line("// " + s->text);
       return;
     case StmtKind::kBlock: {
-      const bool lets = std::any_of(s->children.begin(), s->children.end(), [](const StmtPtr& c) {
-        return c->kind == StmtKind::kLet;
-      });
+      const bool lets = std::any_of(s->children.begin(), s->children.end(),
+                                    [](const StmtPtr& c) { return c->kind == StmtKind::kLet; });
       if (!lets) {
         for (const StmtPtr& child : s->children) Print(child);
         return;
       }
       context_.Line("{");
       ++context_.indent;
-      std::vector<std::size_t> set;
+      std::vector<std::size_t> set, named;
+      const auto var_of = [](const StmtPtr& let) { return static_cast<std::size_t>(let->var); };
       for (const StmtPtr& child : s->children) {
         if (child->kind == StmtKind::kLet) {
-          const auto var = static_cast<std::size_t>(child->var);
+          const std::size_t var = var_of(child);
           const ExprPtr value = Known(child->value);
           if (IsConstant(*value)) {
             values_[var] = value;
@@ -137,7 +140,9 @@ void StatementPrinter::Print(const StmtPtr& s) {
           }
         }
         Print(child);
+        if (child->kind == StmtKind::kLet) named.push_back(var_of(child));
       }
+      for (const std::size_t var : named) context_.taken_names.erase(context_.variable_names[var]);
       for (const std::size_t var : set) {
         values_[var] = nullptr;
         --active_;
@@ -153,18 +158,21 @@ void StatementPrinter::Print(const StmtPtr& s) {
       ScalarPrinter printer(context_);
       printer.Share(*value);
       context_.ranges[var] = BoundsOf(*value, context_.Ranges());
-      const std::string text = type == DataType::kI64 ? printer.PrintIndex(value).text
-                                                      : printer.Print(value).text;
-      context_.Line(fmt::format("const {} {} = {};", CTypeOf(ComputeElement(type)),
-                                context_.variable_names[var], text));
+      const std::string text =
+          type == DataType::kI64 ? printer.PrintIndex(value).text : printer.Print(value).text;
+      std::string& name = context_.variable_names[var];
+      name = TakeName(context_.taken_names, context_.wanted_names[var]);
+      context_.Line(fmt::format("const {} {} = {};", CTypeOf(ComputeElement(type)), name, text));
       return;
     }
     case StmtKind::kIf: {
       const ExprPtr condition = Known(s->value);
       const auto decided = Decide(*condition, context_.Ranges());
       if (decided) {
-        if (*decided) Print(s->children[0]);
-        else if (s->children.size() > 1) Print(s->children[1]);
+        if (*decided)
+          Print(s->children[0]);
+        else if (s->children.size() > 1)
+          Print(s->children[1]);
         return;
       }
       ScalarPrinter printer(context_);
@@ -222,16 +230,20 @@ void StatementPrinter::For(const Stmt& s) {
     return;
   }
   const auto bounds = BoundsOf(*extent, context_.Ranges());
-  if (bounds) context_.ranges[var] = Bounds{0, std::max<std::int64_t>(bounds->high - 1, 0)};
-  else context_.ranges[var] = std::nullopt;
+  if (bounds)
+    context_.ranges[var] = Bounds{0, std::max<std::int64_t>(bounds->high - 1, 0)};
+  else
+    context_.ranges[var] = std::nullopt;
   ScalarPrinter printer(context_);
   const std::string limit = Wrap(printer.Print(extent), kSum);
-  const std::string& name = context_.variable_names[var];
-  const bool parallel = s.loop == LoopKind::kParallel && target_.threads > 1 && parallel_depth_ == 0;
+  const std::string name = TakeName(context_.taken_names, context_.wanted_names[var]);
+  context_.variable_names[var] = name;
+  const bool parallel =
+      s.loop == LoopKind::kParallel && target_.threads > 1 && parallel_depth_ == 0;
   if (parallel) {
     uses_threads_ = true;
-    context_.out += fmt::format("#pragma omp parallel for schedule(static) num_threads({})\n",
-                                target_.threads);
+    context_.out +=
+        fmt::format("#pragma omp parallel for schedule(static) num_threads({})\n", target_.threads);
   } else if (s.unroll > 1) {
     context_.out += fmt::format("#pragma GCC unroll {}\n", s.unroll);
   }
@@ -245,6 +257,7 @@ void StatementPrinter::For(const Stmt& s) {
   if (s.loop == LoopKind::kParallel) --parallel_depth_;
   --context_.indent;
   context_.Line("}");
+  context_.taken_names.erase(name);
 }
 
 void StatementPrinter::Unrolled(const Stmt& s) {
@@ -268,11 +281,20 @@ bool StatementPrinter::Horizontal(const Stmt& s) {
   if (body->kind != StmtKind::kStore || count < 2 || body->value->args.size() != 2) return false;
   std::string_view op;
   switch (body->value->op) {
-    case Op::kAdd: op = "add"; break;
-    case Op::kMul: op = "mul"; break;
-    case Op::kMax: op = "max"; break;
-    case Op::kMin: op = "min"; break;
-    default: return false;
+    case Op::kAdd:
+      op = "add";
+      break;
+    case Op::kMul:
+      op = "mul";
+      break;
+    case Op::kMax:
+      op = "max";
+      break;
+    case Op::kMin:
+      op = "min";
+      break;
+    default:
+      return false;
   }
   const ExprPtr index = Known(body->index), total = Known(body->value->args[0]),
                 lane = Known(body->value->args[1]);
@@ -280,10 +302,10 @@ bool StatementPrinter::Horizontal(const Stmt& s) {
   if (context_.UsesVar(*index, s.var) || lane->op != Op::kLoad || total->op != Op::kLoad ||
       total->index != body->buffer || !SameExpr(*total->args[0], *index) ||
       context_.register_lanes[static_cast<std::size_t>(lane->index)] != count ||
-      context_.BufferAt(lane->index).type != b.type || StorageElement(b.type) != ComputeElement(b.type))
+      context_.BufferAt(lane->index).type != b.type ||
+      StorageElement(b.type) != ComputeElement(b.type))
     return false;
-  const auto affine =
-      AsAffine(*lane->args[0], static_cast<int>(context_.program.variables.size()));
+  const auto affine = AsAffine(*lane->args[0], static_cast<int>(context_.program.variables.size()));
   if (!affine || affine->constant % count != 0) return false;
   for (std::size_t v = 0; v < affine->coefficients.size(); ++v)
     if (affine->coefficients[v] != (static_cast<int>(v) == s.var ? 1 : 0)) return false;
@@ -292,12 +314,11 @@ bool StatementPrinter::Horizontal(const Stmt& s) {
       "{}({}_{})", context_.helpers.Horizontal(op, element, static_cast<int>(count)),
       context_.buffer_names[static_cast<std::size_t>(lane->index)], affine->constant / count);
   ScalarPrinter printer(context_);
-  const std::string target = b.scope == Scope::kRegister
-                                 ? printer.RegisterName(body->buffer, index->integer)
-                                 : fmt::format("{}[{}]",
-                                               context_.buffer_names[static_cast<std::size_t>(
-                                                   body->buffer)],
-                                               printer.PrintIndex(index).text);
+  const std::string target =
+      b.scope == Scope::kRegister
+          ? printer.RegisterName(body->buffer, index->integer)
+          : fmt::format("{}[{}]", context_.buffer_names[static_cast<std::size_t>(body->buffer)],
+                        printer.PrintIndex(index).text);
   if (op == "add" || op == "mul")
     context_.Line(fmt::format("{0} = {0} {1} {2};", target, op == "add" ? "+" : "*", sum));
   else

@@ -1,4 +1,5 @@
-// Prints the statements of a program as C: expands unrolled loops, names registers, declares local buffers.
+// Prints the statements of a program as C: expands unrolled loops, names registers, declares local
+// buffers.
 #pragma once
 
 #include <set>
@@ -42,7 +43,8 @@ class StatementPrinter {
 // Buffers with register or stack scope that a statement touches.
 std::set<int> LocalBuffers(const Program& program, const Stmt& s);
 
-// Lanes of each buffer's registers: what the vectorized loops that touch it have; 1 where none does.
+// Lanes of each buffer's registers: what the vectorized loops that touch it have; 1 where none
+// does.
 std::vector<int> RegisterLanes(const Program& program);
 
 }  // namespace kindred::internal

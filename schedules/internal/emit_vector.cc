@@ -58,11 +58,10 @@ void VectorPrinter::PrintStore(const Stmt& store) {
   const Buffer& b = context_.BufferAt(store.buffer);
   const auto walk = WalkOf(store.index);
   const bool in_register = b.scope == Scope::kRegister;
-  const bool whole = walk && walk->stride == 1 &&
-                     (!in_register || (walk->base->op == Op::kInt &&
-                                       walk->base->integer % lanes_ == 0 &&
-                                       context_.register_lanes[static_cast<std::size_t>(
-                                           store.buffer)] == lanes_));
+  const bool whole =
+      walk && walk->stride == 1 &&
+      (!in_register || (walk->base->op == Op::kInt && walk->base->integer % lanes_ == 0 &&
+                        context_.register_lanes[static_cast<std::size_t>(store.buffer)] == lanes_));
   if (!whole) return StoreLaneByLane(store);
   CountUses(context_, *store.value, uses_);
   const ExprPtr& value = store.value->op == Op::kCast && store.value->type == b.type
@@ -103,8 +102,8 @@ VectorPrinter::Value VectorPrinter::Print(const ExprPtr& e) {
   if (!WorthTemporary(uses_, *e)) return v;
   const std::string name = fmt::format("t{}", context_.temporaries++);
   const std::string_view element = v.mask && v.vector ? MaskElement(v.element) : v.element;
-  const std::string type = v.vector ? context_.helpers.Vector(element, lanes_)
-                                    : std::string(CTypeOf(element));
+  const std::string type =
+      v.vector ? context_.helpers.Vector(element, lanes_) : std::string(CTypeOf(element));
   context_.Line(fmt::format("const {} {} = {};", type, name, v.text.text));
   v.text = {name, kPrimary};
   names_.emplace(e.get(), v);
@@ -144,11 +143,12 @@ std::string VectorPrinter::AsMask(const Value& v, std::string_view element) {
 VectorPrinter::Value VectorPrinter::Convert(const Value& v, std::string_view element) {
   if (v.element == element && !v.mask) return v;
   if (!v.vector)
-    return {{fmt::format("({}){}", CTypeOf(element), Wrap(v.text, kUnary)), kUnary}, element, false,
+    return {{fmt::format("({}){}", CTypeOf(element), Wrap(v.text, kUnary)), kUnary},
+            element,
+            false,
             false};
   // A mask's -1 becomes 1.
-  const std::string operand =
-      v.mask ? "-" + Wrap(v.text, kPrimary) : v.text.text;
+  const std::string operand = v.mask ? "-" + Wrap(v.text, kPrimary) : v.text.text;
   if (v.mask && MaskElement(v.element) == element) return {{operand, kUnary}, element, true, false};
   return {{fmt::format("__builtin_convertvector({}, {})", operand,
                        context_.helpers.Vector(element, lanes_)),
@@ -163,15 +163,18 @@ VectorPrinter::Value VectorPrinter::Widen(DataType type, const std::string& text
   if (type == DataType::kBF16 || type == DataType::kF16) {
     const std::string function =
         context_.helpers.Scalar(type == DataType::kBF16 ? "kd_bf16_to_f32" : "kd_f16_to_f32");
-    return {{fmt::format("{}({})", context_.helpers.Map(function, stored, "f32", lanes_), text),
-             kPrimary},
-            element, true, false};
+    return {{fmt::format("{}({})", context_.helpers.Lanewise(function, lanes_), text), kPrimary},
+            element,
+            true,
+            false};
   }
   if (stored == element) return {{text, kUnary}, element, true, false};
   const Value wide = {{fmt::format("__builtin_convertvector({}, {})", text,
                                    context_.helpers.Vector(element, lanes_)),
                        kPrimary},
-                      element, true, false};
+                      element,
+                      true,
+                      false};
   if (type != DataType::kBool) return wide;
   return {{AsMask(wide, element), kPrimary}, element, true, true};
 }
@@ -193,7 +196,7 @@ std::string VectorPrinter::Narrow(DataType type, const Value& value) {
   if (type == DataType::kBF16 || type == DataType::kF16) {
     const std::string function =
         context_.helpers.Scalar(type == DataType::kBF16 ? "kd_f32_to_bf16" : "kd_f32_to_f16");
-    return fmt::format("{}({})", context_.helpers.Map(function, "f32", stored, lanes_), text);
+    return fmt::format("{}({})", context_.helpers.Lanewise(function, lanes_), text);
   }
   if (stored == element) return text;
   return fmt::format("__builtin_convertvector({}, {})", text,
@@ -211,10 +214,9 @@ VectorPrinter::Value VectorPrinter::Load(const ExprPtr& e) {
     return Widen(b.type, VectorRegister(e->index, *walk->base));
   }
   const std::string type = context_.helpers.Vector(StorageElement(b.type), lanes_);
-  return Widen(b.type,
-               fmt::format("*(const {}u *)({} + {})", type,
-                           context_.buffer_names[static_cast<std::size_t>(e->index)],
-                           Wrap(scalar_.PrintIndex(walk->base), kSum)));
+  return Widen(b.type, fmt::format("*(const {}u *)({} + {})", type,
+                                   context_.buffer_names[static_cast<std::size_t>(e->index)],
+                                   Wrap(scalar_.PrintIndex(walk->base), kSum)));
 }
 
 VectorPrinter::Value VectorPrinter::Select(const ExprPtr& e) {
@@ -226,7 +228,9 @@ VectorPrinter::Value VectorPrinter::Select(const ExprPtr& e) {
     const std::string yes = truth ? AsMask(a, element) : AsVector(Convert(a, element));
     const std::string no = truth ? AsMask(b, element) : AsVector(Convert(b, element));
     return {{fmt::format("{} ? {} : {}", Wrap(condition, kConditional + 1), yes, no), kConditional},
-            element, true, truth};
+            element,
+            true,
+            truth};
   }
   if (!context_.Safe(*e->args[1]) || !context_.Safe(*e->args[2])) return LaneByLane(e);
   const Value condition = Print(e->args[0]);
@@ -235,13 +239,17 @@ VectorPrinter::Value VectorPrinter::Select(const ExprPtr& e) {
     return {{fmt::format("{}({}, {}, {})", context_.helpers.Select(element, lanes_),
                          AsMask(condition, element), AsMask(a, element), AsMask(b, element)),
              kPrimary},
-            element, true, true};
+            element,
+            true,
+            true};
   }
   return {{fmt::format("{}({}, {}, {})", context_.helpers.Select(element, lanes_),
                        AsMask(condition, element), AsVector(Convert(a, element)),
                        AsVector(Convert(b, element))),
            kPrimary},
-          element, true, false};
+          element,
+          true,
+          false};
 }
 
 VectorPrinter::Value VectorPrinter::Cast(const ExprPtr& e) {
@@ -280,10 +288,15 @@ VectorPrinter::Value VectorPrinter::PrintNode(const ExprPtr& e) {
       const Value a = Convert(Print(e->args[0]), element), b = Convert(Print(e->args[1]), element);
       const bool product = e->op == Op::kMul || e->op == Op::kDiv;
       const int level = product ? kProduct : kSum;
-      const char symbol = e->op == Op::kAdd ? '+' : e->op == Op::kSub ? '-'
-                          : e->op == Op::kMul ? '*' : '/';
-      return {{fmt::format("{} {} {}", Wrap(a.text, level), symbol, Wrap(b.text, level + 1)), level},
-              element, true, false};
+      const char symbol = e->op == Op::kAdd   ? '+'
+                          : e->op == Op::kSub ? '-'
+                          : e->op == Op::kMul ? '*'
+                                              : '/';
+      return {
+          {fmt::format("{} {} {}", Wrap(a.text, level), symbol, Wrap(b.text, level + 1)), level},
+          element,
+          true,
+          false};
     }
     case Op::kNeg: {
       const Value a = Convert(Print(e->args[0]), element);
@@ -294,17 +307,20 @@ VectorPrinter::Value VectorPrinter::PrintNode(const ExprPtr& e) {
       const std::string function =
           context_.helpers.Scalar(fmt::format("kd_{}_{}", Name(e->op), element));
       const Value a = Convert(Print(e->args[0]), element), b = Convert(Print(e->args[1]), element);
-      return {{fmt::format("{}({}, {})", context_.helpers.Map2(function, element, lanes_),
-                           AsVector(a), AsVector(b)),
+      return {{fmt::format("{}({}, {})", context_.helpers.Lanewise(function, lanes_), AsVector(a),
+                           AsVector(b)),
                kPrimary},
-              element, true, false};
+              element,
+              true,
+              false};
     }
     case Op::kLess:
     case Op::kLessEqual:
     case Op::kEqual:
     case Op::kNotEqual: {
       const std::string_view operands = ComputeElement(e->args[0]->type);
-      const Value a = Convert(Print(e->args[0]), operands), b = Convert(Print(e->args[1]), operands);
+      const Value a = Convert(Print(e->args[0]), operands),
+                  b = Convert(Print(e->args[1]), operands);
       const std::string_view symbol = e->op == Op::kLess        ? "<"
                                       : e->op == Op::kLessEqual ? "<="
                                       : e->op == Op::kEqual     ? "=="
@@ -312,7 +328,9 @@ VectorPrinter::Value VectorPrinter::PrintNode(const ExprPtr& e) {
       const CText x = a.vector ? a.text : CText{AsVector(a)};
       const CText y = b.vector ? b.text : CText{AsVector(b)};
       return {{fmt::format("{} {} {}", Wrap(x, kSum), symbol, Wrap(y, kSum)), kEquals},
-              MaskElement(operands), true, true};
+              MaskElement(operands),
+              true,
+              true};
     }
     case Op::kAnd:
     case Op::kOr: {
@@ -321,7 +339,9 @@ VectorPrinter::Value VectorPrinter::PrintNode(const ExprPtr& e) {
       return {{fmt::format("{} {} {}", AsMask(a, "i32"), e->op == Op::kAnd ? "&" : "|",
                            AsMask(b, "i32")),
                kLogicalOr},
-              "i32", true, true};
+              "i32",
+              true,
+              true};
     }
     case Op::kNot: {
       const Value a = Print(e->args[0]);
@@ -333,15 +353,15 @@ VectorPrinter::Value VectorPrinter::PrintNode(const ExprPtr& e) {
       if (e->args[1]->op == Op::kFloat && e->args[1]->number == 2) {
         const Value a = Convert(Print(e->args[0]), element);
         if (a.text.text.size() <= 48)
-          return {{fmt::format("{0} * {0}", Wrap(a.text, kPrimary)), kProduct}, element, true,
-                  false};
+          return {
+              {fmt::format("{0} * {0}", Wrap(a.text, kPrimary)), kProduct}, element, true, false};
       }
       return LaneByLane(e);
     default:
       if (!IsMath(e->op)) return LaneByLane(e);
       break;
   }
-  // One-argument functions: a loop over the lanes, which compilers turn into vector code.
+  // One-argument functions.
   const bool own = element == "f32" || e->op == Op::kSqrt || e->op == Op::kRsqrt ||
                    e->op == Op::kAbs || e->op == Op::kFloor || e->op == Op::kCeil ||
                    e->op == Op::kRound;
@@ -349,10 +369,11 @@ VectorPrinter::Value VectorPrinter::PrintNode(const ExprPtr& e) {
   const std::string function =
       context_.helpers.Scalar(fmt::format("kd_{}_{}", Name(e->op), element));
   const Value a = Convert(Print(e->args[0]), element);
-  return {{fmt::format("{}({})", context_.helpers.Map(function, element, element, lanes_),
-                       AsVector(a)),
-           kPrimary},
-          element, true, false};
+  return {
+      {fmt::format("{}({})", context_.helpers.Lanewise(function, lanes_), AsVector(a)), kPrimary},
+      element,
+      true,
+      false};
 }
 
 }  // namespace kindred::internal

@@ -1,8 +1,8 @@
 // Prints the statements of kVectorized loops with GNU vector extensions.
 //
-// A value that does not depend on the lane stays scalar (the language broadcasts it in arithmetic). Truth
-// values are integer vectors of 0 and -1. What has no vector form (gathers, integer division, branches
-// that may not be read) is built lane by lane.
+// A value that does not depend on the lane stays scalar (the language broadcasts it in arithmetic).
+// Truth values are integer vectors of 0 and -1. What has no vector form (gathers, integer division,
+// branches that may not be read) is built lane by lane.
 #pragma once
 
 #include <optional>

@@ -40,9 +40,8 @@ std::vector<bool> WorthInlining(const Workload& workload, double repeats, bool c
           Elements(workload.tensors[static_cast<std::size_t>(producer.tensor)]), 1));
       for (const Stage& reader : workload.stages) {
         bool reads = false;
-        Visit(*reader.body, [&](const Expr& e) {
-          reads |= e.op == Op::kLoad && e.index == producer.tensor;
-        });
+        Visit(*reader.body,
+              [&](const Expr& e) { reads |= e.op == Op::kLoad && e.index == producer.tensor; });
         worth = worth && (!reads || static_cast<double>(Points(reader)) <= repeats * elements);
       }
     }
@@ -59,9 +58,8 @@ Workload InlineStages(const Workload& workload, const std::vector<bool>& chosen)
   for (std::size_t i = 0; i < workload.stages.size(); ++i) {
     Stage stage = workload.stages[i];
     bool reads = false;
-    Visit(*stage.body, [&](const Expr& e) {
-      reads |= e.op == Op::kLoad && inlined.count(e.index) != 0;
-    });
+    Visit(*stage.body,
+          [&](const Expr& e) { reads |= e.op == Op::kLoad && inlined.count(e.index) != 0; });
     if (reads) {
       stage.body = GuardPadding(workload, stage);
       std::vector<Occurrence> seen;

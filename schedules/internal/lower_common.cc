@@ -79,8 +79,7 @@ ExprPtr LowerBody(const ExprPtr& body, std::span<const ExprPtr> axis_values, con
   });
 }
 
-Lowering::Lowering(const Workload& w)
-    : workload(&w), buffer_of_tensor(w.tensors.size(), -1) {
+Lowering::Lowering(const Workload& w) : workload(&w), buffer_of_tensor(w.tensors.size(), -1) {
   const std::vector<int> arguments = ArgumentTensors(w);
   for (std::size_t a = 0; a < arguments.size(); ++a) {
     const auto id = static_cast<std::size_t>(arguments[a]);
@@ -192,8 +191,7 @@ StmtPtr PlainStage(Lowering& lowering, const Stage& stage) {
   const auto spatial = static_cast<std::size_t>(stage.spatial);
   const auto out = std::span<const ExprPtr>(values).first(spatial);
   const ExprPtr body = lowering.Body(stage, values);
-  if (stage.combiner == Combiner::kNone)
-    return Nest(all, lowering.StoreResult(stage, out, body));
+  if (stage.combiner == Combiner::kNone) return Nest(all, lowering.StoreResult(stage, out, body));
   const ExprPtr zero = IntExpr(0);
   std::vector<StmtPtr> point;
   if (IsArg(stage.combiner)) {
@@ -201,9 +199,8 @@ StmtPtr PlainStage(Lowering& lowering, const Stage& stage) {
     const int position = lowering.AddRegisters("position", DataType::kI64, 1);
     point = {Store(best, zero, ArgInitial(stage.combiner, stage.accumulator)),
              Store(position, zero, IntExpr(0)),
-             Nest(all.subspan(spatial),
-                  Block(ArgStep(lowering, stage.combiner, best, position, zero, body,
-                                values[spatial]))),
+             Nest(all.subspan(spatial), Block(ArgStep(lowering, stage.combiner, best, position,
+                                                      zero, body, values[spatial]))),
              lowering.StoreResult(stage, out, lowering.Load(position, zero))};
   } else {
     const int acc = lowering.AddRegisters("acc", stage.accumulator, 1);

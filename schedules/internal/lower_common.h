@@ -1,5 +1,5 @@
-// What every lowering shares: from a workload's stages (loads with one index per dimension) to a program's
-// statements (loads with one flat index), and the arithmetic of combiners.
+// What every lowering shares: from a workload's stages (loads with one index per dimension) to a
+// program's statements (loads with one flat index), and the arithmetic of combiners.
 #pragma once
 
 #include <cstdint>
@@ -27,20 +27,22 @@ ExprPtr FlatIndex(const Tensor& tensor, std::span<const ExprPtr> indices);
 // Ranges of the stage's axes (variables are axis positions) and of symbolic extents.
 RangeOf AxisRanges(const Workload& workload, const Stage& stage);
 
-// The body with every kPadded turned into select(inside, load, value). Conditions that hold for every
-// point of the stage are left out. Still in workload form (axes as variables, one index per dimension).
+// The body with every kPadded turned into select(inside, load, value). Conditions that hold for
+// every point of the stage are left out. Still in workload form (axes as variables, one index per
+// dimension).
 ExprPtr GuardPadding(const Workload& workload, const Stage& stage);
 
-// Makes the load of one element in a program: tensor id and one index per dimension, already in terms of
-// the program's variables.
+// Makes the load of one element in a program: tensor id and one index per dimension, already in
+// terms of the program's variables.
 using LoadRule =
     std::function<ExprPtr(int tensor, std::span<const ExprPtr> indices, DataType type)>;
 
-// `body` (a GuardPadding result, or any expression in workload form without kPadded) with axis i replaced
-// by axis_values[i] and every load made by `rule`.
+// `body` (a GuardPadding result, or any expression in workload form without kPadded) with axis i
+// replaced by axis_values[i] and every load made by `rule`.
 ExprPtr LowerBody(const ExprPtr& body, std::span<const ExprPtr> axis_values, const LoadRule& rule);
 
-// A program under construction: the arguments are buffers already, temporaries get theirs on demand.
+// A program under construction: the arguments are buffers already, temporaries get theirs on
+// demand.
 struct Lowering {
   const Workload* workload = nullptr;
   Program program;
@@ -62,8 +64,8 @@ struct Lowering {
   ExprPtr Load(int buffer, ExprPtr index) const;
 };
 
-// Neutral element and one step of a combiner (kSum, kMax, kMin, kProd) in the accumulator's type; `value`
-// is cast to it.
+// Neutral element and one step of a combiner (kSum, kMax, kMin, kProd) in the accumulator's type;
+// `value` is cast to it.
 ExprPtr InitialValue(Combiner combiner, DataType accumulator);
 ExprPtr Combine(Combiner combiner, const ExprPtr& accumulated, const ExprPtr& value);
 

@@ -38,16 +38,17 @@ class Orderer {
   }
 
  private:
-  // Loose measures of an operand, the larger first: constants last, inputs before weights.
+  // What is put first: no constants, many axes, inputs before weights, the outer spatial axes, many nodes.
   struct Weight {
     bool constant;
     int axes;  // that it uses
-    int nodes;
     bool weight;
+    std::vector<int> spatial;  // axes that it uses, ascending
+    int nodes;
   };
 
-  Weight Weigh(const Expr& e) const {
-    Weight w{IsConstant(e), 0, 0, false};
+  Weight Weigh(std::size_t stage, const Expr& e) const {
+    Weight w{IsConstant(e), 0, false, {}, 0};
     std::vector<int> seen;
     Visit(e, [&](const Expr& node) {
       ++w.nodes;
@@ -57,12 +58,17 @@ class Orderer {
         w.weight |= workload_.tensors[static_cast<std::size_t>(node.index)].role == Role::kWeight;
     });
     w.axes = static_cast<int>(seen.size());
+    std::sort(seen.begin(), seen.end());
+    for (const int axis : seen)
+      if (axis < workload_.stages[stage].spatial) w.spatial.push_back(axis);
     return w;
   }
 
   bool Swap(std::size_t stage, const Expr& a, const Expr& b) const {
-    const Weight x = Weigh(a), y = Weigh(b);
-    const auto rank = [](const Weight& w) { return std::tuple(w.constant, -w.axes, w.weight, -w.nodes); };
+    const Weight x = Weigh(stage, a), y = Weigh(stage, b);
+    const auto rank = [](const Weight& w) {
+      return std::tuple(w.constant, -w.axes, w.weight, w.spatial, -w.nodes);
+    };
     if (rank(x) != rank(y)) return rank(y) < rank(x);
     return colors_.Of(stage, b) < colors_.Of(stage, a);
   }

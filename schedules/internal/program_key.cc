@@ -1,5 +1,6 @@
-// The program is written as a byte string in which variables and local buffers are numbered in the order of
-// their first appearance, then hashed. Shared subexpressions are written once and referred to afterwards.
+// The program is written as a byte string in which variables and local buffers are numbered in the
+// order of their first appearance, then hashed. Shared subexpressions are written once and referred
+// to afterwards.
 #include "schedules/internal/program_key.h"
 
 #include <cstring>

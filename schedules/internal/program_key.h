@@ -1,5 +1,5 @@
-// Identity of a lowered program: equal arithmetic in equal order has an equal key, whatever the names of
-// variables and buffers and the decisions that led there.
+// Identity of a lowered program: equal arithmetic in equal order has an equal key, whatever the
+// names of variables and buffers and the decisions that led there.
 #pragma once
 
 #include "schedules/base/hash.h"

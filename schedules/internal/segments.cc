@@ -12,7 +12,8 @@ std::int64_t CeilDiv(std::int64_t a, std::int64_t b) {
   return a % b != 0 && ((a < 0) == (b < 0)) ? q + 1 : q;
 }
 
-// Where along one axis the comparison changes, if it depends on that axis alone: first values of the new side.
+// Where along one axis the comparison changes, if it depends on that axis alone: first values of
+// the new side.
 void AddCuts(const Expr& comparison, int axes, std::vector<std::set<std::int64_t>>& cuts) {
   if (comparison.args[0]->type != DataType::kI64) return;
   const auto a = AsAffine(*comparison.args[0], axes), b = AsAffine(*comparison.args[1], axes);
@@ -103,14 +104,14 @@ std::vector<Segment> CutStage(const Workload& workload, const Stage& stage, std:
       rest /= begins[a].size();
       segment.begin[a] = begins[a][which];
       if (begins[a].size() == 1) continue;
-      const std::int64_t end = which + 1 < begins[a].size() ? begins[a][which + 1]
-                                                            : stage.axes[a].extent.value;
+      const std::int64_t end =
+          which + 1 < begins[a].size() ? begins[a][which + 1] : stage.axes[a].extent.value;
       segment.stage.axes[a].extent = {end - segment.begin[a], -1};
     }
     for (std::size_t a = 0; a < stage.axes.size(); ++a)
       shifted.push_back(VarExpr(static_cast<int>(a)) + segment.begin[a]);
-    segment.stage.body = SimplifyWithin(SubstituteVars(whole.body, shifted),
-                                        AxisRanges(workload, segment.stage));
+    segment.stage.body =
+        SimplifyWithin(SubstituteVars(whole.body, shifted), AxisRanges(workload, segment.stage));
     segments.push_back(std::move(segment));
   }
   return segments;

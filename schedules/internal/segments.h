@@ -1,5 +1,5 @@
-// Segments: cutting a stage's axes where its conditions change, so that loops over each part have no
-// branches. Concatenation and padding become a copy per part.
+// Segments: cutting a stage's axes where its conditions change, so that loops over each part have
+// no branches. Concatenation and padding become a copy per part.
 #pragma once
 
 #include <cstdint>
@@ -9,15 +9,15 @@
 
 namespace kindred::internal {
 
-// A part of a stage: axis a runs from begin[a], and `stage` (axes shortened, its variables counting from
-// there) computes it. The body has no kPadded.
+// A part of a stage: axis a runs from begin[a], and `stage` (axes shortened, its variables counting
+// from there) computes it. The body has no kPadded.
 struct Segment {
   std::vector<std::int64_t> begin;
   Stage stage;
 };
 
-// At most `limit` parts; axes are cut from the last one on, as far as that allows. Symbolic axes are never
-// cut. Without conditions to cut at: one part, the whole stage.
+// At most `limit` parts; axes are cut from the last one on, as far as that allows. Symbolic axes
+// are never cut. Without conditions to cut at: one part, the whole stage.
 std::vector<Segment> CutStage(const Workload& workload, const Stage& stage, std::size_t limit);
 
 // Replaces comparisons that the ranges decide, and the selects that follow from them.

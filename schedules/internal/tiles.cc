@@ -56,9 +56,15 @@ class TilePrinter {
  public:
   TilePrinter(Lowering& lowering, const Stage& stage, const ExprPtr& body, const LoadRule& load,
               const std::function<StmtPtr(std::span<const ExprPtr>, ExprPtr)>& store, int unroll)
-      : lowering_(lowering), stage_(stage), body_(body), load_(load), store_(store), unroll_(unroll) {}
+      : lowering_(lowering),
+        stage_(stage),
+        body_(body),
+        load_(load),
+        store_(store),
+        unroll_(unroll) {}
 
-  // `values`: the spatial axes' values; the last is the tile's first column, the last but one its first row.
+  // `values`: the spatial axes' values; the last is the tile's first column, the last but one its
+  // first row.
   StmtPtr Tile(std::vector<ExprPtr> values, std::int64_t rows, std::int64_t vectors,
                std::int64_t lanes) {
     const std::size_t spatial = values.size();
@@ -120,23 +126,23 @@ StmtPtr TiledStage(
     const std::size_t axis = values.size();
     if (axis == spatial) return printer.Tile(values, 1, 1, 1);
     const Axis& a = stage.axes[axis];
-    const LoopKind kind =
-        tile.parallel && outermost ? LoopKind::kParallel : LoopKind::kSerial;
+    const LoopKind kind = tile.parallel && outermost ? LoopKind::kParallel : LoopKind::kSerial;
     outermost = false;
     if (axis + 2 == spatial && tile.rows > 1) {
       const std::int64_t sizes[] = {tile.rows, 1};
       return SplitLoop(lowering, a.name, ExtentValue(a.extent), sizes, kind,
                        [&](const ExprPtr& row, std::int64_t rows) {
                          const Axis& c = stage.axes[axis + 1];
-                         return SplitLoop(lowering, c.name, ExtentValue(c.extent),
-                                          VectorTiles(tile.vectors, tile.lanes), LoopKind::kSerial,
-                                          [&](const ExprPtr& column, std::int64_t columns) {
-                                            auto point = values;
-                                            point.push_back(row);
-                                            point.push_back(column);
-                                            const std::int64_t lanes = std::min(columns, tile.lanes);
-                                            return printer.Tile(point, rows, columns / lanes, lanes);
-                                          });
+                         return SplitLoop(
+                             lowering, c.name, ExtentValue(c.extent),
+                             VectorTiles(tile.vectors, tile.lanes), LoopKind::kSerial,
+                             [&](const ExprPtr& column, std::int64_t columns) {
+                               auto point = values;
+                               point.push_back(row);
+                               point.push_back(column);
+                               const std::int64_t lanes = std::min(columns, tile.lanes);
+                               return printer.Tile(point, rows, columns / lanes, lanes);
+                             });
                        });
     }
     if (axis + 1 == spatial)

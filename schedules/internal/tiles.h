@@ -1,5 +1,5 @@
-// Splitting of loops into tiles with exact tails, and register-tiled nests of one stage: the building
-// blocks of the sketches that work stage by stage.
+// Splitting of loops into tiles with exact tails, and register-tiled nests of one stage: the
+// building blocks of the sketches that work stage by stage.
 #pragma once
 
 #include <cstdint>
@@ -13,18 +13,19 @@
 
 namespace kindred::internal {
 
-// Covers [0, extent) with tiles of the given sizes, each size as often as it still fits; the last size
-// should be 1. `tile(base, size)` makes the statement for elements base .. base + size - 1. The first
-// size's loop is of `kind`, the others serial.
+// Covers [0, extent) with tiles of the given sizes, each size as often as it still fits; the last
+// size should be 1. `tile(base, size)` makes the statement for elements base .. base + size - 1.
+// The first size's loop is of `kind`, the others serial.
 StmtPtr SplitLoop(Lowering& lowering, const std::string& name, const ExprPtr& extent,
                   std::span<const std::int64_t> sizes, LoopKind kind,
                   const std::function<StmtPtr(const ExprPtr& base, std::int64_t size)>& tile);
 
-// Elements of one vector where every value of the stage is computed in a vector of the target's size: by
-// the widest type that the stage computes in.
+// Elements of one vector where every value of the stage is computed in a vector of the target's
+// size: by the widest type that the stage computes in.
 int LanesFor(const Target& target, const Stage& stage, DataType stored);
 
-// Tile sizes along an axis computed with vectors: {unroll * lanes, lanes, 1}; with lanes = 1 just {1}.
+// Tile sizes along an axis computed with vectors: {unroll * lanes, lanes, 1}; with lanes = 1 just
+// {1}.
 std::vector<std::int64_t> VectorTiles(std::int64_t vectors, std::int64_t lanes);
 
 struct StageTile {
@@ -35,12 +36,13 @@ struct StageTile {
   bool parallel = false;     // the outermost loop may run in threads
 };
 
-// Spatial loops in order, the last two tiled; reductions outside the tile, which accumulates in registers.
-// argmax and argmin, and stages without spatial axes, become plain nests. `outer` are values of the
-// stage's leading spatial axes that the caller has fixed already.
-StmtPtr TiledStage(Lowering& lowering, const Stage& stage, const StageTile& tile,
-                   std::span<const ExprPtr> outer, const LoadRule& load,
-                   const std::function<StmtPtr(std::span<const ExprPtr> indices, ExprPtr value)>& store);
+// Spatial loops in order, the last two tiled; reductions outside the tile, which accumulates in
+// registers. argmax and argmin, and stages without spatial axes, become plain nests. `outer` are
+// values of the stage's leading spatial axes that the caller has fixed already.
+StmtPtr TiledStage(
+    Lowering& lowering, const Stage& stage, const StageTile& tile, std::span<const ExprPtr> outer,
+    const LoadRule& load,
+    const std::function<StmtPtr(std::span<const ExprPtr> indices, ExprPtr value)>& store);
 
 // With all axes free, loads and stores row-major.
 StmtPtr TiledStage(Lowering& lowering, const Stage& stage, const StageTile& tile);

@@ -38,6 +38,10 @@ inline ExprPtr Maximum(const ExprPtr& a, const ExprPtr& b) { return BinaryExpr(O
 inline ExprPtr LessThan(const ExprPtr& a, const ExprPtr& b) { return BinaryExpr(Op::kLess, a, b); }
 
 inline std::int64_t CeilDiv(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+// How many blocks of one length cover `all` when about `count` are asked for.
+inline std::int64_t EvenBlocks(std::int64_t all, std::int64_t count) {
+  return CeilDiv(all, CeilDiv(all, count));
+}
 inline std::int64_t RoundUp(std::int64_t a, std::int64_t b) { return CeilDiv(a, b) * b; }
 
 // The zero of `type`, or its other constants.

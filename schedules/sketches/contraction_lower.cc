@@ -31,6 +31,9 @@ namespace {
 
 using Values = std::vector<ExprPtr>;
 
+// Runs of results shorter than this are stored point by point.
+constexpr std::int64_t kShortestVector = 8;
+
 class ContractionLowering {
  public:
   ContractionLowering(const Workload& workload, const ContractionPattern& pattern,
@@ -676,15 +679,43 @@ class ContractionLowering {
         });
       }));
       body.push_back(Loop(program_, "r", shape.rows, LoopKind::kSerial, [&](const ExprPtr& r) {
-        return Loop(program_, "j", rest, LoopKind::kSerial, [&](const ExprPtr& j) {
-          return epilogue_.Emit(PointAt(m0 + r, block.y0, n0 + whole * shape.lanes + j), pattern_.x, 1,
-                                [&](const ExprPtr&) {
-                                  return LoadExpr(edge, {r * shape.lanes + j}, accumulator_);
-                                });
-        });
+        return StoreRun(PointAt(m0 + r, block.y0, n0 + whole * shape.lanes), IntExpr(rest), edge,
+                        r * shape.lanes);
       }));
     }
     return Block(std::move(body));
+  }
+
+  // `count` neighbours along x from `point`, whose sums are buffer[from...]: vectors, the last one starting
+  // early (it stores some points twice); short runs by shorter vectors, the shortest point by point.
+  StmtPtr StoreRun(const Values& point, const ExprPtr& count, int buffer, const ExprPtr& from) {
+    const auto emit = [&](const ExprPtr& j, std::int64_t lanes) {
+      Values at = point;
+      at[static_cast<std::size_t>(pattern_.x)] = at[static_cast<std::size_t>(pattern_.x)] + j;
+      return epilogue_.Emit(at, pattern_.x, lanes, [&](const ExprPtr& l) {
+        return LoadExpr(buffer, {from + j + l}, accumulator_);
+      });
+    };
+    const auto one_by_one = [&] {
+      return Loop(program_, "j", count, LoopKind::kSerial, [&](const ExprPtr& j) { return emit(j, 1); });
+    };
+    if (!epilogue_.VectorAlong(pattern_.x)) return one_by_one();
+    std::function<StmtPtr(std::int64_t)> vectors = [&](std::int64_t lanes) -> StmtPtr {
+      if (lanes < kShortestVector) return one_by_one();
+      if (count->op == Op::kInt && count->integer < lanes) return vectors(lanes / 2);
+      std::vector<StmtPtr> parts;
+      parts.push_back(Loop(program_, "q", count / IntExpr(lanes), LoopKind::kSerial,
+                           [&](const ExprPtr& q) { return emit(q * lanes, lanes); }));
+      const StmtPtr last = emit(count - IntExpr(lanes), lanes);
+      if (count->op == Op::kInt) {
+        if (count->integer % lanes != 0) parts.push_back(last);
+        return Block(std::move(parts));
+      }
+      parts.push_back(If(BinaryExpr(Op::kNotEqual, count % IntExpr(lanes), IntExpr(0)), last));
+      return If(BinaryExpr(Op::kLessEqual, IntExpr(lanes), count), Block(std::move(parts)),
+                vectors(lanes / 2));
+    };
+    return vectors(plan_.lanes);
   }
 
   // Columns run over several rows of the outputs, with gaps: the sums go to the stack, and from there, row
@@ -707,22 +738,7 @@ class ContractionLowering {
     const auto run = [&](const ExprPtr& y, const ExprPtr& x_first, const ExprPtr& count,
                          const ExprPtr& from) {
       return Loop(program_, "r", shape.rows, LoopKind::kSerial, [&](const ExprPtr& r) {
-        const auto emit = [&](const ExprPtr& j, std::int64_t lanes) {
-          return epilogue_.Emit(PointAt(m0 + r, y, x_first + j), pattern_.x, lanes, [&](const ExprPtr& l) {
-            return LoadExpr(tile, {r * width + from + j + l}, accumulator_);
-          });
-        };
-        if (!epilogue_.VectorAlong(pattern_.x))
-          return Loop(program_, "j", count, LoopKind::kSerial, [&](const ExprPtr& j) { return emit(j, 1); });
-        std::vector<StmtPtr> parts;
-        const ExprPtr chunks = Named(program_, parts, "chunks", count / IntExpr(shape.lanes));
-        parts.push_back(Loop(program_, "q", chunks, LoopKind::kSerial, [&](const ExprPtr& q) {
-          return emit(q * shape.lanes, shape.lanes);
-        }));
-        const ExprPtr done = chunks * shape.lanes;
-        parts.push_back(Loop(program_, "j", count - done, LoopKind::kSerial,
-                             [&](const ExprPtr& j) { return emit(done + j, 1); }));
-        return Block(std::move(parts));
+        return StoreRun(PointAt(m0 + r, y, x_first), count, tile, r * width + from);
       });
     };
     if (pattern_.y < 0) {

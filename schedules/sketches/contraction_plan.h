@@ -63,7 +63,7 @@ ContractionColumns ColumnsOf(const ContractionPattern& pattern, std::int64_t row
 
 ContractionPlan Decide(const ContractionPattern& pattern, const Target& target, Chooser& chooser);
 
-// "build": compiler and flags. Shared by all sketches with register tiles.
+// "compiler", and the flags that go with it. Shared by all sketches with register tiles.
 void DecideBuild(Chooser& chooser, std::string& compiler, std::vector<std::string>& flags);
 
 }  // namespace kindred

@@ -1,11 +1,11 @@
 // Pointwise workloads: elementwise chains, transposes, concatenations, padding, gathers.
 //
-// Stages of one shape share one pass. Axes are cut where conditions change (internal/segments.h), so that
-// inner loops have no branches. Where a load walks another axis than the store, both axes are tiled and the
-// lines of the load stay in the first cache.
+// Stages of one shape share one pass. Axes are cut where conditions change (internal/segments.h),
+// so that inner loops have no branches. Where a load walks another axis than the store, both axes
+// are tiled and the lines of the load stay in the first cache.
 //
-// Decisions: vectors per step along the last axis (0: scalar code that the compiler vectorises); the tile
-// of a transpose; unrolling.
+// Decisions: vectors per step along the last axis (0: scalar code that the compiler vectorises);
+// the tile of a transpose; unrolling.
 #include <algorithm>
 #include <utility>
 
@@ -45,8 +45,8 @@ int CrossedAxis(const Workload& w, const Stage& stage) {
   return crossed;
 }
 
-// Consecutive stages that one pass can compute: equal extents, and what one reads of another it reads at
-// the very same point.
+// Consecutive stages that one pass can compute: equal extents, and what one reads of another it
+// reads at the very same point.
 struct Pass {
   std::vector<Stage> stages;
   std::vector<std::int64_t> begin;
@@ -102,7 +102,8 @@ class ElementwiseSketch : public Sketch {
   }
 
  private:
-  StmtPtr Emit(Lowering& lowering, const Pass& pass, std::int64_t vectors, std::int64_t tile) const {
+  StmtPtr Emit(Lowering& lowering, const Pass& pass, std::int64_t vectors,
+               std::int64_t tile) const {
     const Stage& first = pass.stages[0];
     const auto spatial = static_cast<std::size_t>(first.spatial);
     std::int64_t lanes = vectors > 0 ? target_.vector_bytes : 1;
@@ -121,8 +122,9 @@ class ElementwiseSketch : public Sketch {
     for (std::size_t a = 0; a + 1 < spatial; ++a) order.push_back(a);
     const std::size_t last = spatial - 1;
     const auto columns = [&](const ExprPtr& base, const ExprPtr& extent, LoopKind kind) {
-      return SplitLoop(lowering, first.axes[last].name, extent, VectorTiles(std::max<std::int64_t>(vectors, 1), lanes),
-                       kind, [&, base](const ExprPtr& column, std::int64_t size) {
+      return SplitLoop(lowering, first.axes[last].name, extent,
+                       VectorTiles(std::max<std::int64_t>(vectors, 1), lanes), kind,
+                       [&, base](const ExprPtr& column, std::int64_t size) {
                          values[last] = base + column;
                          const std::int64_t width = std::min(size, lanes);
                          return Points(lowering, pass, values, size / width, width);
@@ -133,14 +135,15 @@ class ElementwiseSketch : public Sketch {
       const LoopKind kind = depth == 0 ? outer : LoopKind::kSerial;
       if (depth == order.size()) {
         if (crossed < 0) return columns(IntExpr(0), last_extent, kind);
-        // for tiles of the crossed axis, of the last axis: for points of the crossed axis, of the last.
+        // for tiles of the crossed axis, of the last axis: for points of the crossed axis, of the
+        // last.
         const auto c = static_cast<std::size_t>(crossed);
         const std::int64_t sizes[] = {tile, 1};
-        return SplitLoop(
-            lowering, first.axes[c].name, ExtentValue(first.axes[c].extent), sizes, kind,
-            [&](const ExprPtr& row, std::int64_t rows) {
-              return SplitLoop(lowering, first.axes[last].name, last_extent, sizes, LoopKind::kSerial,
-                               [&](const ExprPtr& column, std::int64_t width) {
+        return SplitLoop(lowering, first.axes[c].name, ExtentValue(first.axes[c].extent), sizes,
+                         kind, [&](const ExprPtr& row, std::int64_t rows) {
+                           return SplitLoop(
+                               lowering, first.axes[last].name, last_extent, sizes,
+                               LoopKind::kSerial, [&](const ExprPtr& column, std::int64_t width) {
                                  if (rows == 1) {
                                    values[c] = row;
                                    return columns(column, IntExpr(width), LoopKind::kSerial);
@@ -150,7 +153,7 @@ class ElementwiseSketch : public Sketch {
                                  return For(var, IntExpr(rows), LoopKind::kSerial,
                                             columns(column, IntExpr(width), LoopKind::kSerial));
                                });
-            });
+                         });
       }
       const std::size_t axis = order[depth];
       if (static_cast<int>(axis) == crossed) return nest(depth + 1);

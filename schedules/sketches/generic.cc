@@ -1,4 +1,5 @@
-// The generic sketch: stage after stage as a loop nest in output order, for everything the language says.
+// The generic sketch: stage after stage as a loop nest in output order, for everything the language
+// says.
 //
 // Decisions: whether pointwise temporaries are computed where they are read; whether the innermost
 // spatial axis is computed with explicit vectors, and how many; the rows of the register tile that
@@ -53,7 +54,8 @@ class GenericSketch : public Sketch {
       if (vectors > 0) {
         tile.vectors = vectors;
         tile.rows = Value(path, "rows", 1);
-        tile.lanes = LanesFor(target_, stage, w.tensors[static_cast<std::size_t>(stage.tensor)].type);
+        tile.lanes =
+            LanesFor(target_, stage, w.tensors[static_cast<std::size_t>(stage.tensor)].type);
         tile.unroll = static_cast<int>(Value(path, "unroll", 1));
         if (stage.combiner == Combiner::kNone) tile.rows = 1;
       }
@@ -73,8 +75,7 @@ class GenericSketch : public Sketch {
     std::int64_t extent = 1;
     for (const Stage& s : w.stages)
       if (s.combiner != Combiner::kNone && s.spatial > 1)
-        extent = std::max(extent,
-                          s.axes[static_cast<std::size_t>(s.spatial) - 2].extent.value);
+        extent = std::max(extent, s.axes[static_cast<std::size_t>(s.spatial) - 2].extent.value);
     Decision d{"rows", {}, {}};
     for (const std::int64_t rows : {1, 2, 4, 6, 8, 12})
       if (rows == 1 || (rows <= extent && rows * vectors <= target_.vector_registers - 4))

@@ -14,7 +14,8 @@ std::size_t At(int i) { return static_cast<std::size_t>(i); }
 
 class RowLowering {
  public:
-  RowLowering(const Workload& w, const RowPlan& plan, const RowChoices& choices, const Target& target)
+  RowLowering(const Workload& w, const RowPlan& plan, const RowChoices& choices,
+              const Target& target)
       : w_(w), plan_(plan), choices_(choices), target_(target), lowering_(w) {
     for (const Stage& s : w.stages) bodies_.push_back(GuardPadding(w, s));
   }
@@ -64,9 +65,8 @@ class RowLowering {
 
   LoadRule Loads() {
     return [this](int tensor, std::span<const ExprPtr> indices, DataType type) {
-      const ExprPtr index = IsRowLocal(tensor)
-                                ? RowIndex(tensor, indices)
-                                : FlatIndex(w_.tensors[At(tensor)], indices);
+      const ExprPtr index = IsRowLocal(tensor) ? RowIndex(tensor, indices)
+                                               : FlatIndex(w_.tensors[At(tensor)], indices);
       return LoadExpr(lowering_.BufferOf(tensor), {index}, type);
     };
   }
@@ -82,7 +82,7 @@ class RowLowering {
     if (axis == plan_.row_axes) return Rows(1);
     const Axis& a = w_.stages[0].axes[At(axis)];
     const LoopKind kind = axis == 0 && target_.threads > 1 && !in_workspace_ ? LoopKind::kParallel
-                                                                            : LoopKind::kSerial;
+                                                                             : LoopKind::kSerial;
     if (axis + 1 < plan_.row_axes) {
       const int var = lowering_.program.AddVar(a.name);
       row_values_[At(axis)] = VarExpr(var);
@@ -155,13 +155,14 @@ class RowLowering {
     const int best = lowering_.AddRegisters("best", stage.accumulator, 1);
     const int position = lowering_.AddRegisters("position", DataType::kI64, 1);
     const auto at = std::span<const ExprPtr>(values);
-    return Nest(outer,
-                Block({Store(best, zero, ArgInitial(stage.combiner, stage.accumulator)),
-                       Store(position, zero, IntExpr(0)),
-                       Nest(inner, Block(ArgStep(lowering_, stage.combiner, best, position, zero,
-                                                 LowerBody(bodies_[At(s)], values, Loads()),
-                                                 at[At(stage.spatial)]))),
-                       StoreTo(stage, at.first(At(stage.spatial)), lowering_.Load(position, zero))}));
+    return Nest(
+        outer,
+        Block({Store(best, zero, ArgInitial(stage.combiner, stage.accumulator)),
+               Store(position, zero, IntExpr(0)),
+               Nest(inner, Block(ArgStep(lowering_, stage.combiner, best, position, zero,
+                                         LowerBody(bodies_[At(s)], values, Loads()),
+                                         at[At(stage.spatial)]))),
+               StoreTo(stage, at.first(At(stage.spatial)), lowering_.Load(position, zero))}));
   }
 
   struct Accumulators {
@@ -176,8 +177,7 @@ class RowLowering {
     std::int64_t lanes = target_.vector_bytes;
     for (const int s : pass.stages)
       lanes = std::min<std::int64_t>(
-          lanes, LanesFor(target_, w_.stages[At(s)],
-                          w_.tensors[At(w_.stages[At(s)].tensor)].type));
+          lanes, LanesFor(target_, w_.stages[At(s)], w_.tensors[At(w_.stages[At(s)].tensor)].type));
     const bool known = vector_axis.extent.symbol < 0;
     while (known && lanes > 1 && lanes > vector_axis.extent.value) lanes /= 2;
     std::int64_t vectors = choices_.vectors;
@@ -248,8 +248,8 @@ class RowLowering {
       std::vector<StmtPtr> stores;
       for (const int s : pass.stages) {
         const Stage& stage = w_.stages[At(s)];
-        const std::vector<ExprPtr> at(values.begin(),
-                                      values.begin() + static_cast<std::ptrdiff_t>(stage.axes.size()));
+        const std::vector<ExprPtr> at(
+            values.begin(), values.begin() + static_cast<std::ptrdiff_t>(stage.axes.size()));
         const ExprPtr body = LowerBody(bodies_[At(s)], at, Loads());
         if (stage.combiner == Combiner::kNone) {
           stores.push_back(StoreTo(stage, at, body));
@@ -270,8 +270,8 @@ class RowLowering {
                      std::int64_t vectors, std::int64_t lanes) {
     const ExprPtr neutral = InitialValue(stage.combiner, stage.accumulator);
     const int r = lowering_.program.AddVar("r");
-    std::vector<StmtPtr> parts = {For(r, IntExpr(rows), LoopKind::kUnrolled,
-                                      Store(acc.scalar, VarExpr(r), neutral))};
+    std::vector<StmtPtr> parts = {
+        For(r, IntExpr(rows), LoopKind::kUnrolled, Store(acc.scalar, VarExpr(r), neutral))};
     if (acc.vector >= 0) {
       const int u = lowering_.program.AddVar("u"), v = lowering_.program.AddVar("v");
       parts.push_back(For(u, IntExpr(rows * vectors), LoopKind::kUnrolled,
@@ -282,8 +282,8 @@ class RowLowering {
   }
 
   // Adds up the vectors of each row, then their lanes.
-  StmtPtr Finish(const Stage& stage, const Accumulators& acc, std::int64_t rows, std::int64_t vectors,
-                 std::int64_t lanes) {
+  StmtPtr Finish(const Stage& stage, const Accumulators& acc, std::int64_t rows,
+                 std::int64_t vectors, std::int64_t lanes) {
     if (acc.vector < 0) return Block({});
     const int r = lowering_.program.AddVar("r"), l = lowering_.program.AddVar("l");
     const ExprPtr first = VarExpr(r) * (vectors * lanes);

@@ -91,8 +91,8 @@ class Planner {
   }
 
   bool CanJoin(const RowPass& pass, const RowPass& alone) const {
-    if (pass.kind != PassKind::kColumns || alone.kind != PassKind::kColumns || !pass.outer.empty() ||
-        !alone.outer.empty() || pass.columns != alone.columns ||
+    if (pass.kind != PassKind::kColumns || alone.kind != PassKind::kColumns ||
+        !pass.outer.empty() || !alone.outer.empty() || pass.columns != alone.columns ||
         pass.vector_axis != alone.vector_axis)
       return false;
     const Stage& a = w_.stages[At(pass.stages[0])];

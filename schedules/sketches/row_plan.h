@@ -1,8 +1,9 @@
-// Analysis behind the row sketch: which leading axes are rows, and which stages one pass over a row's
-// columns can compute together.
+// Analysis behind the row sketch: which leading axes are rows, and which stages one pass over a
+// row's columns can compute together.
 //
-// All stages share their leading `row_axes` spatial axes, and what one reads of another it reads in its own
-// row; so a row can be finished, all stages, before the next one starts, and temporaries hold one row.
+// All stages share their leading `row_axes` spatial axes, and what one reads of another it reads in
+// its own row; so a row can be finished, all stages, before the next one starts, and temporaries
+// hold one row.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +25,8 @@ enum class PassKind : std::uint8_t {
 struct RowPass {
   PassKind kind = PassKind::kColumns;
   std::vector<int> stages;  // positions in workload.stages
-  // kColumns: axes (positions, the same in every stage of the pass) looped outside of one reduction, those
-  // of its columns, and which of these is computed with vectors.
+  // kColumns: axes (positions, the same in every stage of the pass) looped outside of one
+  // reduction, those of its columns, and which of these is computed with vectors.
   std::vector<int> outer, columns;
   int vector_axis = -1;
 };
@@ -38,8 +39,8 @@ struct RowPlan {
 
 RowPlan PlanRows(const Workload& workload);
 
-// Divisions by a value that is the same in the whole row become products with its reciprocal; false where
-// there is none.
+// Divisions by a value that is the same in the whole row become products with its reciprocal; false
+// where there is none.
 bool UseReciprocals(Workload& workload, int row_axes);
 
 }  // namespace kindred::internal

@@ -1,9 +1,9 @@
-// The row sketch: reductions, softmax, layer and RMS normalisation, global pooling, argmax: stages that
-// share their leading axes, computed row by row with all temporaries of a row at hand.
+// The row sketch: reductions, softmax, layer and RMS normalisation, global pooling, argmax: stages
+// that share their leading axes, computed row by row with all temporaries of a row at hand.
 //
-// Decisions: whether values used twice (the exponentials of a softmax) are kept or computed again; whether
-// divisions by a row's value become products; how many rows are computed side by side; how many vectors
-// accumulate.
+// Decisions: whether values used twice (the exponentials of a softmax) are kept or computed again;
+// whether divisions by a row's value become products; how many rows are computed side by side; how
+// many vectors accumulate.
 #include <algorithm>
 #include <utility>
 
@@ -55,7 +55,8 @@ class RowSketch : public Sketch {
     const Variant& v = Chosen(path);
     std::int64_t rows = 1, columns = 1;
     if (v.plan.row_axes > 0) {
-      const Extent& e = v.workload.stages[0].axes[static_cast<std::size_t>(v.plan.row_axes) - 1].extent;
+      const Extent& e =
+          v.workload.stages[0].axes[static_cast<std::size_t>(v.plan.row_axes) - 1].extent;
       rows = CapacityOf(v.workload, e);
     }
     for (const RowPass& pass : v.plan.passes) {
@@ -65,17 +66,20 @@ class RowSketch : public Sketch {
     }
     if (rows > 1 && !Find(path, "rows")) return UpTo("rows", {1, 2, 4}, rows);
     if (!Find(path, "vectors"))
-      return UpTo("vectors", {1, 2, 4, 8}, std::max<std::int64_t>(columns / target_.VectorLanes(4), 1));
+      return UpTo("vectors", {1, 2, 4, 8},
+                  std::max<std::int64_t>(columns / target_.VectorLanes(4), 1));
     return std::nullopt;
   }
 
   Result<Program> Lower(const Path& path) const override {
     const Variant& v = Chosen(path);
-    return LowerRows(v.workload, v.plan, {Value(path, "rows", 1), Value(path, "vectors", 1)}, target_);
+    return LowerRows(v.workload, v.plan, {Value(path, "rows", 1), Value(path, "vectors", 1)},
+                     target_);
   }
 
  private:
-  static Decision UpTo(const char* name, std::initializer_list<std::int64_t> options, std::int64_t most) {
+  static Decision UpTo(const char* name, std::initializer_list<std::int64_t> options,
+                       std::int64_t most) {
     Decision d{name, {}, {}};
     for (const std::int64_t o : options)
       if (o <= most) d.options.push_back(o);
@@ -93,12 +97,29 @@ class RowSketch : public Sketch {
 };
 
 double Reuse(const Workload& w, const Stage& stage) {
-  double elements = static_cast<double>(Elements(w.tensors[static_cast<std::size_t>(stage.tensor)]));
+  double elements =
+      static_cast<double>(Elements(w.tensors[static_cast<std::size_t>(stage.tensor)]));
   Visit(*stage.body, [&](const Expr& e) {
     if (e.op == Op::kLoad)
       elements += static_cast<double>(Elements(w.tensors[static_cast<std::size_t>(e.index)]));
   });
   return static_cast<double>(Points(stage)) / elements;
+}
+
+// An index that mixes spatial and reduction axes: pooling, convolution.
+bool IsWindow(const Stage& stage) {
+  bool window = false;
+  Visit(*stage.body, [&](const Expr& load) {
+    if (load.op != Op::kLoad) return;
+    for (const ExprPtr& index : load.args) {
+      bool spatial = false, reduction = false;
+      Visit(*index, [&](const Expr& e) {
+        if (e.op == Op::kVar) (e.index < stage.spatial ? spatial : reduction) = true;
+      });
+      window |= spatial && reduction;
+    }
+  });
+  return window;
 }
 
 }  // namespace
@@ -108,7 +129,7 @@ std::unique_ptr<Sketch> MakeRowSketch(const Workload& workload, const Target& ta
   for (const Stage& stage : workload.stages) {
     if (stage.combiner == Combiner::kNone) continue;
     reduces = true;
-    if (Reuse(workload, stage) > kMaxReuse) return nullptr;
+    if (IsWindow(stage) || Reuse(workload, stage) > kMaxReuse) return nullptr;
   }
   if (!reduces) return nullptr;
   return std::make_unique<RowSketch>(workload, target);

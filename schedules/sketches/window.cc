@@ -134,9 +134,9 @@ WindowPlan DecideWindow(const WindowPattern& pattern, const Target& target, Choo
   const int block_axis = BlockAxis(pattern);
   if (plan.copied && block_axis >= 0) {
     const std::int64_t all = pattern.Extent(block_axis);
-    std::set<std::int64_t> lengths = {all}, counts = {1};
+    std::set<std::int64_t> counts = {1};
     for (const std::int64_t count : {2, 4, 8, 16})
-      if (count * 2 <= all && lengths.insert(CeilDiv(all, count)).second) counts.insert(count);
+      if (count * 2 <= all) counts.insert(EvenBlocks(all, count));
     plan.blocks = chooser.Choose("row_blocks", {counts.begin(), counts.end()});
   }
 

@@ -18,7 +18,8 @@ class Chooser {
     for (std::size_t i = 0; i < pool_.size(); ++i) {
       const PoolEntry& entry = pool_.entries()[i];
       if (entry.taken || (origin && entry.origin != *origin)) continue;
-      const double bound = -std::log2(std::max(entry.prediction.ns, 1e-3)) + options_.doubt * entry.prediction.sigma -
+      const double bound = -std::log2(std::max(entry.prediction.ns, 1e-3)) +
+                           options_.doubt * entry.prediction.sigma -
                            options_.distance * nearest_[i] * nearest_[i];
       if (best == pool_.size() || bound > highest) {
         best = i;
@@ -31,7 +32,8 @@ class Chooser {
   bool TakeRandom(Random& random) {
     std::vector<std::size_t> from;
     for (std::size_t i = 0; i < pool_.size(); ++i)
-      if (!pool_.entries()[i].taken && pool_.entries()[i].origin == Origin::kRandom) from.push_back(i);
+      if (!pool_.entries()[i].taken && pool_.entries()[i].origin == Origin::kRandom)
+        from.push_back(i);
     return !from.empty() && (Take(from[random.Below(from.size())]), true);
   }
 
@@ -57,19 +59,25 @@ double Reward(double ns, double best_ns) {
   return std::clamp(1 + std::log2(best_ns / ns) / 3, 0.0, 1.0);
 }
 
-void ChooseBatch(Pool& pool, const BatchOptions& options, int n, Random& random, std::vector<Candidate>& batch) {
+void ChooseBatch(Pool& pool, const BatchOptions& options, int n, Random& random,
+                 std::vector<Candidate>& batch) {
   pool.Score();
   Chooser chooser(pool, options, batch);
   const int room = n - static_cast<int>(batch.size());
   const auto share = [&](double part) { return static_cast<int>(std::lround(part * room)); };
-  const int randoms = room >= 4 ? std::max(1, share(options.random_share)) : random.Uniform() < options.random_share;
+  const int randoms = room >= 4 ? std::max(1, share(options.random_share))
+                                : random.Uniform() < options.random_share;
   const int mutations = share(options.mutation_share);
   const auto left = [&] { return n - static_cast<int>(batch.size()); };
-  while (left() > randoms + mutations && chooser.TakeBest(nullptr)) {}
+  while (left() > randoms + mutations && chooser.TakeBest(nullptr)) {
+  }
   static constexpr Origin kMutation = Origin::kMutation;
-  while (left() > randoms && chooser.TakeBest(&kMutation)) {}
-  while (left() > 0 && chooser.TakeRandom(random)) {}
-  while (left() > 0 && chooser.TakeBest(nullptr)) {}
+  while (left() > randoms && chooser.TakeBest(&kMutation)) {
+  }
+  while (left() > 0 && chooser.TakeRandom(random)) {
+  }
+  while (left() > 0 && chooser.TakeBest(nullptr)) {
+  }
 }
 
 }  // namespace kindred

@@ -44,12 +44,14 @@ void History::Record(Trial& trial, const Outcome& outcome) {
 std::vector<std::size_t> History::Best(std::size_t count) const {
   std::vector<std::size_t> order;
   for (std::size_t i = 0; i < trials_.size(); ++i)
-    if (trials_[i].known && trials_[i].ns > 0 && !trials_[i].path.options.empty()) order.push_back(i);
+    if (trials_[i].known && trials_[i].ns > 0 && !trials_[i].path.options.empty())
+      order.push_back(i);
   const auto faster = [&](std::size_t a, std::size_t b) {
     return trials_[a].ns != trials_[b].ns ? trials_[a].ns < trials_[b].ns : a < b;
   };
   const std::size_t kept = std::min(count, order.size());
-  std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(kept), order.end(), faster);
+  std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(kept), order.end(),
+                    faster);
   order.resize(kept);
   return order;
 }

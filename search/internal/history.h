@@ -1,8 +1,8 @@
 // History: all that a searcher knows for sure, in the order in which it came to know it.
 //
-// Everything a searcher decides is a function of its seed, its history, its seeds (Seed()) and the model's
-// predictions: nothing else outlives a Propose() but caches. That is what makes a resumed search go on
-// exactly like one that was never interrupted.
+// Everything a searcher decides is a function of its seed, its history, its seeds (Seed()) and the
+// model's predictions: nothing else outlives a Propose() but caches. That is what makes a resumed
+// search go on exactly like one that was never interrupted.
 #pragma once
 
 #include <cstdint>
@@ -27,13 +27,14 @@ struct Trial {
 class History {
  public:
   // `stale_trials`: so many outcomes without a new best make a restart.
-  History(PathSampler& sampler, int stale_trials) : sampler_(sampler), stale_trials_(stale_trials) {}
+  History(PathSampler& sampler, int stale_trials)
+      : sampler_(sampler), stale_trials_(stale_trials) {}
 
   bool Contains(const Hash128& key) const { return index_.contains(key); }
   // Retires the path too. The key must be new.
   void Propose(const SampledPath& path, const Hash128& key, double predicted_ns);
-  // Outcomes of candidates, proposed here or not. A path that the space does not offer keeps its key and
-  // outcome, but tells nothing about the tree.
+  // Outcomes of candidates, proposed here or not. A path that the space does not offer keeps its
+  // key and outcome, but tells nothing about the tree.
   void Observe(std::span<const Candidate> candidates, std::span<const Outcome> outcomes);
 
   const std::vector<Trial>& trials() const { return trials_; }

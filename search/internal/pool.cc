@@ -16,7 +16,8 @@ std::uint64_t HashOfPath(const SampledPath& path) {
 
 }  // namespace
 
-Pool::Pool(const Space& space, const CostModel* model, PathSampler& sampler, History& history, Lowering& lowering)
+Pool::Pool(const Space& space, const CostModel* model, PathSampler& sampler, History& history,
+           Lowering& lowering)
     : space_(space), model_(model), sampler_(sampler), history_(history), lowering_(lowering) {}
 
 Pool::~Pool() {
@@ -31,7 +32,8 @@ std::optional<std::size_t> Pool::Add(SampledPath path, Origin origin) {
     retired_.push_back(std::move(path));
     return std::nullopt;
   };
-  // What is known of a program's key: proposed before, in this pool, or new (an empty optional's value).
+  // What is known of a program's key: proposed before, in this pool, or new (an empty optional's
+  // value).
   const auto known = [&](const Hash128& key) -> std::optional<std::optional<std::size_t>> {
     if (history_.Contains(key)) return retire();
     const auto entry = index_.find(key);
@@ -62,7 +64,8 @@ void Pool::Score() {
   std::vector<const Candidate*> fresh;
   for (std::size_t i = scored_; i < entries_.size(); ++i) fresh.push_back(&entries_[i].candidate);
   const std::vector<Prediction> predictions = model_->Predict(fresh);
-  for (std::size_t i = scored_; i < entries_.size(); ++i) entries_[i].prediction = predictions[i - scored_];
+  for (std::size_t i = scored_; i < entries_.size(); ++i)
+    entries_[i].prediction = predictions[i - scored_];
   scored_ = entries_.size();
 }
 
@@ -73,8 +76,8 @@ Candidate Pool::Take(std::size_t index) {
   return entry.candidate;
 }
 
-void FillUniformly(const Space& space, PathSampler& sampler, History& history, Lowering& lowering, Random& random,
-                   int n, std::vector<Candidate>& batch) {
+void FillUniformly(const Space& space, PathSampler& sampler, History& history, Lowering& lowering,
+                   Random& random, int n, std::vector<Candidate>& batch) {
   Pool pool(space, nullptr, sampler, history, lowering);
   while (static_cast<int>(batch.size()) < n && pool.misses() < kMostMisses) {
     std::optional<SampledPath> path = sampler.DrawRandom(random);

@@ -1,7 +1,9 @@
-// Pool: the candidates that one Propose() weighs against each other: drawn, lowered, deduplicated, predicted.
+// Pool: the candidates that one Propose() weighs against each other: drawn, lowered, deduplicated,
+// predicted.
 //
-// Paths that turn out to lower to a program that was proposed before are retired while the pool lives, so
-// that sampling makes progress, and revived when it ends (History explains why). Not thread-safe.
+// Paths that turn out to lower to a program that was proposed before are retired while the pool
+// lives, so that sampling makes progress, and revived when it ends (History explains why). Not
+// thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -35,19 +37,22 @@ struct Lowering {
 
 class Pool {
  public:
-  Pool(const Space& space, const CostModel* model, PathSampler& sampler, History& history, Lowering& lowering);
+  Pool(const Space& space, const CostModel* model, PathSampler& sampler, History& history,
+       Lowering& lowering);
   ~Pool();
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
 
-  // Index of the entry with this path's program, new or not; nullopt: proposed before, or not lowered.
+  // Index of the entry with this path's program, new or not; nullopt: proposed before, or not
+  // lowered.
   std::optional<std::size_t> Add(SampledPath path, Origin origin);
   // Predicts the entries that are not yet, in one call of the model.
   void Score();
 
   std::vector<PoolEntry>& entries() { return entries_; }
   std::size_t size() const { return entries_.size(); }
-  // Number of Add() calls that lowered or found nothing new, since the last new entry: signs of exhaustion.
+  // Number of Add() calls that lowered or found nothing new, since the last new entry: signs of
+  // exhaustion.
   int misses() const { return misses_; }
 
   // Hands the entry out: it becomes part of the history.
@@ -66,9 +71,9 @@ class Pool {
   int misses_ = 0;
 };
 
-// Ends a proposal: draws uniformly, without a model, until `batch` holds n or nothing is left (or so many draws
-// in a row gave nothing new that nothing can be expected to be left).
-void FillUniformly(const Space& space, PathSampler& sampler, History& history, Lowering& lowering, Random& random,
-                   int n, std::vector<Candidate>& batch);
+// Ends a proposal: draws uniformly, without a model, until `batch` holds n or nothing is left (or
+// so many draws in a row gave nothing new that nothing can be expected to be left).
+void FillUniformly(const Space& space, PathSampler& sampler, History& history, Lowering& lowering,
+                   Random& random, int n, std::vector<Candidate>& batch);
 
 }  // namespace kindred

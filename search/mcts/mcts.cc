@@ -1,17 +1,23 @@
 // The tree searcher. One proposal of n candidates:
 //
-//   1. a pool is begun: seeds, uniform draws, single-decision mutations of measured winners; the model scores it
-//   2. three trees are grown, each in turn: from the measured trials (their rewards are final), those in flight
-//      (their predicted rewards stand in, with a virtual loss), and the pool (predicted rewards). Each selects
-//      leaves, completes them by its own manner, has the model score them and backs the scores up:
+//   1. a pool is begun: seeds, uniform draws, single-decision mutations of measured winners; the
+//   model scores it
+//   2. three trees are grown, each in turn: from the measured trials (their rewards are final),
+//   those in flight
+//      (their predicted rewards stand in, with a virtual loss), and the pool (predicted rewards).
+//      Each selects leaves, completes them by its own manner, has the model score them and backs
+//      the scores up:
 //        greedy    completes by the policy, explores little
 //        anchored  completes along a seed or a measured winner
-//        fresh     completes half at random, explores more, forgets what lies before the last restart
-//   3. a batch is chosen from all that was scored: by upper bound, apart from each other, with shares for
+//        fresh     completes half at random, explores more, forgets what lies before the last
+//        restart
+//   3. a batch is chosen from all that was scored: by upper bound, apart from each other, with
+//   shares for
 //      mutations and random picks
 //
-// Rewards are recomputed from the times at each proposal, so a new best time moves them all. Trees are not
-// kept: what is kept is the history, so a resumed search goes on as if it had never stopped.
+// Rewards are recomputed from the times at each proposal, so a new best time moves them all. Trees
+// are not kept: what is kept is the history, so a resumed search goes on as if it had never
+// stopped.
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -40,15 +46,22 @@ constexpr TreeProfile kProfiles[] = {
 
 class MctsSearcher final : public Searcher {
  public:
-  MctsSearcher(const Space& space, const CostModel& model, std::uint64_t seed, const MctsParameters& parameters)
-      : space_(space), model_(model), seed_(seed), parameters_(parameters), sampler_(space),
+  MctsSearcher(const Space& space, const CostModel& model, std::uint64_t seed,
+               const MctsParameters& parameters)
+      : space_(space),
+        model_(model),
+        seed_(seed),
+        parameters_(parameters),
+        sampler_(space),
         history_(sampler_, static_cast<int>(parameters.stale_trials)) {}
 
   std::vector<Candidate> Propose(int n) override;
   void Observe(std::span<const Candidate> candidates, std::span<const Outcome> outcomes) override {
     history_.Observe(candidates, outcomes);
   }
-  void Seed(std::span<const Path> paths) override { seeds_.insert(seeds_.end(), paths.begin(), paths.end()); }
+  void Seed(std::span<const Path> paths) override {
+    seeds_.insert(seeds_.end(), paths.begin(), paths.end());
+  }
   std::vector<Error> TakeErrors() override { return std::exchange(lowering_.errors, {}); }
 
  private:
@@ -56,10 +69,11 @@ class MctsSearcher final : public Searcher {
   void BeginPool(Pool& pool, std::size_t target, Random& random);
   void GrowTree(Pool& pool, const TreeProfile& profile, std::size_t target, Random& random);
   double BestTime(Pool& pool) const;
-  std::optional<SampledPath> Complete(const std::vector<std::uint16_t>& prefix, const TreeProfile& profile,
-                                      const Path* anchor, Random& random);
-  std::uint16_t ByPolicy(const Decision& decision, std::span<const std::uint16_t> allowed, std::uint64_t sketch,
-                         Random& random) const;
+  std::optional<SampledPath> Complete(const std::vector<std::uint16_t>& prefix,
+                                      const TreeProfile& profile, const Path* anchor,
+                                      Random& random);
+  std::uint16_t ByPolicy(const Decision& decision, std::span<const std::uint16_t> allowed,
+                         std::uint64_t sketch, Random& random) const;
 
   const Space& space_;
   const CostModel& model_;
@@ -85,10 +99,14 @@ void MctsSearcher::ProposeSeeds(Pool& pool, int n, std::vector<Candidate>& batch
 }
 
 void MctsSearcher::BeginPool(Pool& pool, std::size_t target, Random& random) {
-  const auto part = [&](double share) { return pool.size() + static_cast<std::size_t>(share * static_cast<double>(target)); };
-  const std::vector<std::size_t> best = history_.Best(static_cast<std::size_t>(parameters_.mutation_parents));
+  const auto part = [&](double share) {
+    return pool.size() + static_cast<std::size_t>(share * static_cast<double>(target));
+  };
+  const std::vector<std::size_t> best =
+      history_.Best(static_cast<std::size_t>(parameters_.mutation_parents));
   // With nothing measured there is nothing to mutate: half of that part is drawn uniformly as well.
-  const double uniform = parameters_.random_part + (best.empty() ? parameters_.mutation_part / 2 : 0);
+  const double uniform =
+      parameters_.random_part + (best.empty() ? parameters_.mutation_part / 2 : 0);
   const auto add = [&](std::size_t until, Origin origin, auto&& draw) {
     for (std::size_t tries = 2 * (until - pool.size()); tries > 0 && pool.size() < until; --tries) {
       std::optional<SampledPath> path = draw();
@@ -107,12 +125,14 @@ void MctsSearcher::BeginPool(Pool& pool, std::size_t target, Random& random) {
 double MctsSearcher::BestTime(Pool& pool) const {
   double best = history_.best_ns();
   for (const PoolEntry& entry : pool.entries())
-    if (entry.prediction.ns > 0 && (best == 0 || entry.prediction.ns < best)) best = entry.prediction.ns;
+    if (entry.prediction.ns > 0 && (best == 0 || entry.prediction.ns < best))
+      best = entry.prediction.ns;
   return best;
 }
 
-std::uint16_t MctsSearcher::ByPolicy(const Decision& decision, std::span<const std::uint16_t> allowed,
-                                     std::uint64_t sketch, Random& random) const {
+std::uint16_t MctsSearcher::ByPolicy(const Decision& decision,
+                                     std::span<const std::uint16_t> allowed, std::uint64_t sketch,
+                                     Random& random) const {
   constexpr double kTemperature = 0.1;
   // The largest of reward + Gumbel noise is a draw from the softmax.
   std::uint16_t best = allowed[0];
@@ -128,11 +148,14 @@ std::uint16_t MctsSearcher::ByPolicy(const Decision& decision, std::span<const s
   return best;
 }
 
-std::optional<SampledPath> MctsSearcher::Complete(const std::vector<std::uint16_t>& prefix, const TreeProfile& profile,
-                                                  const Path* anchor, Random& random) {
-  return sampler_.Draw([&](const Decision& decision, std::span<const std::uint16_t> allowed, const SampledPath& so_far) {
+std::optional<SampledPath> MctsSearcher::Complete(const std::vector<std::uint16_t>& prefix,
+                                                  const TreeProfile& profile, const Path* anchor,
+                                                  Random& random) {
+  return sampler_.Draw([&](const Decision& decision, std::span<const std::uint16_t> allowed,
+                           const SampledPath& so_far) {
     const std::size_t depth = so_far.path.size();
-    if (depth < prefix.size() && std::binary_search(allowed.begin(), allowed.end(), prefix[depth])) return prefix[depth];
+    if (depth < prefix.size() && std::binary_search(allowed.begin(), allowed.end(), prefix[depth]))
+      return prefix[depth];
     if (random.Uniform() < profile.uniform) return allowed[random.Below(allowed.size())];
     if (anchor)
       for (const Choice& choice : *anchor)
@@ -143,12 +166,16 @@ std::optional<SampledPath> MctsSearcher::Complete(const std::vector<std::uint16_
   });
 }
 
-void MctsSearcher::GrowTree(Pool& pool, const TreeProfile& profile, std::size_t target, Random& random) {
+void MctsSearcher::GrowTree(Pool& pool, const TreeProfile& profile, std::size_t target,
+                            Random& random) {
   const double best_ns = BestTime(pool);
   Tree tree(sampler_, policy_, parameters_, profile.exploration);
   const auto& trials = history_.trials();
-  for (std::size_t i = profile.manner == Manner::kFresh ? history_.era() : 0; i < trials.size(); ++i)
-    tree.Insert(trials[i].path, Reward(trials[i].known ? trials[i].ns : trials[i].predicted_ns, best_ns), !trials[i].known);
+  for (std::size_t i = profile.manner == Manner::kFresh ? history_.era() : 0; i < trials.size();
+       ++i)
+    tree.Insert(trials[i].path,
+                Reward(trials[i].known ? trials[i].ns : trials[i].predicted_ns, best_ns),
+                !trials[i].known);
   for (const PoolEntry& entry : pool.entries())
     if (!entry.taken) tree.Insert(entry.path, Reward(entry.prediction.ns, best_ns), false);
 
@@ -163,9 +190,11 @@ void MctsSearcher::GrowTree(Pool& pool, const TreeProfile& profile, std::size_t 
     std::optional<std::size_t> entry;
   };
   std::vector<Pending> leaves;
-  for (std::size_t tries = 2 * (target - std::min(target, pool.size())); tries > 0 && pool.size() < target;) {
+  for (std::size_t tries = 2 * (target - std::min(target, pool.size()));
+       tries > 0 && pool.size() < target;) {
     leaves.clear();
-    const auto together = std::min({tries, target - pool.size(), static_cast<std::size_t>(parameters_.leaves_at_once)});
+    const auto together = std::min(
+        {tries, target - pool.size(), static_cast<std::size_t>(parameters_.leaves_at_once)});
     for (std::size_t i = 0; i < together; ++i) {
       std::optional<std::vector<std::uint16_t>> prefix = tree.Select();
       if (!prefix) break;
@@ -200,25 +229,29 @@ std::vector<Candidate> MctsSearcher::Propose(int n) {
   {
     Pool pool(space_, &model_, sampler_, history_, lowering_);
     ProposeSeeds(pool, n, batch);
-    const auto target = static_cast<std::size_t>(std::max(parameters_.minimum_pool, parameters_.overgenerate * n));
+    const auto target =
+        static_cast<std::size_t>(std::max(parameters_.minimum_pool, parameters_.overgenerate * n));
     BeginPool(pool, target, random);
     pool.Score();
     policy_ = Policy();
     const double best_ns = BestTime(pool);
     for (const Trial& trial : history_.trials())
       if (trial.known) policy_.Add(trial.path.marks, Reward(trial.ns, best_ns));
-    for (const PoolEntry& entry : pool.entries()) policy_.Add(entry.path.marks, Reward(entry.prediction.ns, best_ns));
+    for (const PoolEntry& entry : pool.entries())
+      policy_.Add(entry.path.marks, Reward(entry.prediction.ns, best_ns));
     const std::size_t begun = pool.size();
     double share = 0;
     for (const TreeProfile& profile : kProfiles) {
       share += profile.share;
       const std::size_t rest = target > begun ? target - begun : 0;
-      GrowTree(pool, profile, begun + static_cast<std::size_t>(share * static_cast<double>(rest)), random);
+      GrowTree(pool, profile, begun + static_cast<std::size_t>(share * static_cast<double>(rest)),
+               random);
     }
     BatchOptions options;
     options.doubt = parameters_.doubt;
     options.distance = parameters_.distance;
-    options.random_share = history_.best_ns() > 0 ? parameters_.random_share : parameters_.first_random_share;
+    options.random_share =
+        history_.best_ns() > 0 ? parameters_.random_share : parameters_.first_random_share;
     options.mutation_share = parameters_.mutation_share;
     ChooseBatch(pool, options, n, random, batch);
   }
@@ -229,12 +262,13 @@ std::vector<Candidate> MctsSearcher::Propose(int n) {
 
 }  // namespace
 
-std::unique_ptr<Searcher> MakeMctsSearcher(const Space& space, const CostModel& model, std::uint64_t seed,
-                                           const MctsParameters& parameters) {
+std::unique_ptr<Searcher> MakeMctsSearcher(const Space& space, const CostModel& model,
+                                           std::uint64_t seed, const MctsParameters& parameters) {
   return std::make_unique<MctsSearcher>(space, model, seed, parameters);
 }
 
-std::unique_ptr<Searcher> MakeMctsSearcher(const Space& space, const CostModel& model, std::uint64_t seed) {
+std::unique_ptr<Searcher> MakeMctsSearcher(const Space& space, const CostModel& model,
+                                           std::uint64_t seed) {
   return MakeMctsSearcher(space, model, seed, MctsParameters());
 }
 

@@ -1,12 +1,14 @@
 // Nodes and edges of the search tree, in two flat arrays.
 //
-//      Node --first_edge, edge_count--> [Edge][Edge][Edge]   one per option of the decision, in its order
+//      Node --first_edge, edge_count--> [Edge][Edge][Edge]   one per option of the decision, in its
+//      order
 //                                          |
-//                                        child: a Node, kUnexpanded, or kLeaf (the path is complete)
+//                                        child: a Node, kUnexpanded, or kLeaf (the path is
+//                                        complete)
 //
-// Statistics lie on edges. An edge is closed when nothing below it is left to propose: a leaf that was
-// evaluated, or a node all of whose edges are closed. Visits in flight (virtual loss) are those of leaves
-// selected but not yet evaluated, and of candidates proposed but not yet observed.
+// Statistics lie on edges. An edge is closed when nothing below it is left to propose: a leaf that
+// was evaluated, or a node all of whose edges are closed. Visits in flight (virtual loss) are those
+// of leaves selected but not yet evaluated, and of candidates proposed but not yet observed.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +19,7 @@ inline constexpr std::int32_t kUnexpanded = -1;
 inline constexpr std::int32_t kLeaf = -2;
 
 struct Edge {
-  std::uint64_t mark = 0;          // MarkOf the option: joins it with the same choice elsewhere
+  std::uint64_t mark = 0;  // MarkOf the option: joins it with the same choice elsewhere
   float reward_sum = 0;
   float reward_max = 0;
   std::uint32_t visits = 0;
@@ -34,7 +36,7 @@ struct Node {
   std::uint32_t visits = 0;
   float reward_sum = 0;
   float reward_max = 0;
-  std::int32_t trie = -1;          // PathSampler's node, where there is one
+  std::int32_t trie = -1;  // PathSampler's node, where there is one
 };
 static_assert(sizeof(Node) == 24, "nodes are many: keep them small");
 

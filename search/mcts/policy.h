@@ -1,7 +1,8 @@
-// Policy: what is known of single choices, whatever stands around them (all moves as first, as in RAVE).
+// Policy: what is known of single choices, whatever stands around them (all moves as first, as in
+// RAVE).
 //
-// Mean and maximum of the rewards of all candidates that made a choice. It orders children that were never
-// visited, and completes paths below the tree.
+// Mean and maximum of the rewards of all candidates that made a choice. It orders children that
+// were never visited, and completes paths below the tree.
 #pragma once
 
 #include <algorithm>
@@ -31,7 +32,8 @@ class Policy {
     if (found == entries_.end()) return prior;
     const Entry& entry = found->second;
     const double mean = (entry.sum + kShrinkage * prior) / (entry.count + kShrinkage);
-    return 0.5 * mean + 0.5 * (entry.max * entry.count + kShrinkage * prior) / (entry.count + kShrinkage);
+    return 0.5 * mean +
+           0.5 * (entry.max * entry.count + kShrinkage * prior) / (entry.count + kShrinkage);
   }
 
  private:

@@ -29,12 +29,15 @@ void Tree::Trace(const SampledPath& path) {
   if (nodes_.empty()) AddNode(path, 0, PathSampler::kRoot);
   std::int32_t node = 0;
   for (std::size_t depth = 0; depth < path.options.size(); ++depth) {
-    const std::uint32_t at = nodes_[static_cast<std::size_t>(node)].first_edge + path.options[depth];
+    const std::uint32_t at =
+        nodes_[static_cast<std::size_t>(node)].first_edge + path.options[depth];
     traced_nodes_.push_back(node);
     traced_edges_.push_back(at);
     if (edges_[at].child == kUnexpanded) {
-      const std::int32_t trie = sampler_.Child(nodes_[static_cast<std::size_t>(node)].trie, path.options[depth]);
-      const std::int32_t child = depth + 1 == path.options.size() ? kLeaf : AddNode(path, depth + 1, trie);
+      const std::int32_t trie =
+          sampler_.Child(nodes_[static_cast<std::size_t>(node)].trie, path.options[depth]);
+      const std::int32_t child =
+          depth + 1 == path.options.size() ? kLeaf : AddNode(path, depth + 1, trie);
       edges_[at].child = child;
     }
     node = edges_[at].child;
@@ -86,7 +89,8 @@ std::uint32_t Tree::Choose(const Node& node) {
   for (std::uint16_t i = 0; i < node.edge_count; ++i) {
     const Edge& edge = edges_[node.first_edge + i];
     if (edge.closed) continue;
-    priors_[i] = edge.visits > 0 ? static_cast<double>(edge.reward_max) : policy_.Estimate(edge.mark);
+    priors_[i] =
+        edge.visits > 0 ? static_cast<double>(edge.reward_max) : policy_.Estimate(edge.mark);
     highest = std::max(highest, priors_[i]);
   }
   for (std::uint16_t i = 0; i < node.edge_count; ++i) {
@@ -96,10 +100,12 @@ std::uint32_t Tree::Choose(const Node& node) {
   }
   for (std::uint16_t i = 0; i < node.edge_count; ++i)
     if (!edges_[node.first_edge + i].closed)
-      priors_[i] = (1 - parameters_.prior_noise) * priors_[i] / sum + parameters_.prior_noise / node.open_edges;
+      priors_[i] = (1 - parameters_.prior_noise) * priors_[i] / sum +
+                   parameters_.prior_noise / node.open_edges;
 
   double threshold = 0;
-  const double opened = parameters_.widening_scale * std::pow(node.visits + 1.0, parameters_.widening_power);
+  const double opened =
+      parameters_.widening_scale * std::pow(node.visits + 1.0, parameters_.widening_power);
   if (opened < node.open_edges) {
     sorted_ = priors_;
     const auto last = sorted_.begin() + static_cast<std::ptrdiff_t>(std::ceil(opened)) - 1;
@@ -113,9 +119,11 @@ std::uint32_t Tree::Choose(const Node& node) {
     if (edge.visits + edge.in_flight > 0) visited_prior += priors_[i];
     in_flight += edge.in_flight;
   }
-  const double parent = node.visits > 0 ? parameters_.max_weight * static_cast<double>(node.reward_max) +
-                                              (1 - parameters_.max_weight) * static_cast<double>(node.reward_sum) / node.visits
-                                        : 0.5;
+  const double parent =
+      node.visits > 0
+          ? parameters_.max_weight * static_cast<double>(node.reward_max) +
+                (1 - parameters_.max_weight) * static_cast<double>(node.reward_sum) / node.visits
+          : 0.5;
   const double first_play = parent - parameters_.first_play_reduction * std::sqrt(visited_prior);
   const double root = exploration_ * std::sqrt(node.visits + in_flight + 1.0);
   std::uint32_t best = node.first_edge;

@@ -1,8 +1,8 @@
 // What searching costs beside building and running, on one core. Prints one JSON object:
 //   candidates_per_second    lower + features + predict, uniform draws of a real space
 //   draw/lower/features/predict_us   the parts, per candidate
-//   propose_ms               one Propose(16) of each searcher, mean over rounds with made-up outcomes
-//   train_ms                 one Train() per round beside it
+//   propose_ms               one Propose(16) of each searcher, mean over rounds with made-up
+//   outcomes train_ms                 one Train() per round beside it
 // Usage: search_overhead [rounds]
 #include <chrono>
 #include <cstdio>
@@ -100,10 +100,11 @@ int Run(int rounds) {
     model->Predict(std::span(pointers).subspan(i, kBatch));
   const double predict = Now() - start;
 
-  std::printf("{\"workload\": \"gemm 128x3072x768\", \"candidates_per_second\": %.0f, \"draw_us\": %.1f, "
-              "\"lower_us\": %.1f, \"features_us\": %.1f, \"predict_us\": %.1f, \"searchers\": [",
-              kCandidates / (lower + extract + predict), draw / kCandidates * 1e6, lower / kCandidates * 1e6,
-              extract / kCandidates * 1e6, predict / kCandidates * 1e6);
+  std::printf(
+      "{\"workload\": \"gemm 128x3072x768\", \"candidates_per_second\": %.0f, \"draw_us\": %.1f, "
+      "\"lower_us\": %.1f, \"features_us\": %.1f, \"predict_us\": %.1f, \"searchers\": [",
+      kCandidates / (lower + extract + predict), draw / kCandidates * 1e6,
+      lower / kCandidates * 1e6, extract / kCandidates * 1e6, predict / kCandidates * 1e6);
   bool first = true;
   for (const char* name : {"mcts", "evolution", "random"}) {
     FamilyModels learning(target, {});
@@ -121,15 +122,19 @@ int Run(int rounds) {
       for (const Candidate& candidate : batch) {
         std::vector<float> row = ExtractFeatures(*candidate.program, workload, target);
         Outcome outcome;
-        outcome.median_ns = PriorNs(row, workload, target) * (1 + Random(candidate.key.low).Uniform());
+        outcome.median_ns =
+            PriorNs(row, workload, target) * (1 + Random(candidate.key.low).Uniform());
         learning.Observe({own, std::move(row), outcome.median_ns});
         outcomes.push_back(outcome);
       }
       (*searcher)->Observe(batch, outcomes);
       if (const Result<void> trained = learning.Train(); !trained) return 1;
     }
-    std::printf("%s{\"name\": \"%s\", \"rounds\": %d, \"trials\": %zu, \"propose_ms\": %.2f, \"train_ms\": %.2f}",
-                first ? "" : ", ", name, rounds, trials, propose / rounds * 1e3, learning.train_seconds() / rounds * 1e3);
+    std::printf(
+        "%s{\"name\": \"%s\", \"rounds\": %d, \"trials\": %zu, \"propose_ms\": %.2f, \"train_ms\": "
+        "%.2f}",
+        first ? "" : ", ", name, rounds, trials, propose / rounds * 1e3,
+        learning.train_seconds() / rounds * 1e3);
     first = false;
   }
   std::printf("]}\n");

@@ -16,7 +16,8 @@ TrainingRows Rows(std::size_t count, std::uint64_t seed) {
   Random random(seed);
   for (std::size_t i = 0; i < count; ++i) {
     const double a = random.Uniform(), b = random.Uniform(), margin = 10 * random.Uniform();
-    rows.features.insert(rows.features.end(), {static_cast<float>(a), static_cast<float>(b), static_cast<float>(margin)});
+    rows.features.insert(rows.features.end(), {static_cast<float>(a), static_cast<float>(b),
+                                               static_cast<float>(margin)});
     rows.margins.push_back(static_cast<float>(margin));
     rows.labels.push_back(static_cast<float>(margin + (a > 0.5 ? 2 : 0) + (b > 0.3 ? -1 : 0)));
   }
@@ -27,7 +28,8 @@ double MeanError(const Booster& booster, const TrainingRows& rows) {
   std::vector<double> margins(rows.margins.begin(), rows.margins.end());
   EXPECT_TRUE(booster.AddTo(rows.features, rows.columns, margins));
   double error = 0;
-  for (std::size_t i = 0; i < rows.rows(); ++i) error += std::abs(margins[i] - static_cast<double>(rows.labels[i]));
+  for (std::size_t i = 0; i < rows.rows(); ++i)
+    error += std::abs(margins[i] - static_cast<double>(rows.labels[i]));
   return error / static_cast<double>(rows.rows());
 }
 

@@ -28,7 +28,8 @@ struct Sample {
   double ns = 0;
 };
 
-// All tiles that divide the shape, with compilers and flags. `bias`: the device is slower than the prior.
+// All tiles that divide the shape, with compilers and flags. `bias`: the device is slower than the
+// prior.
 std::vector<Sample> Samples(const GemmShape& shape, double bias) {
   const Workload workload = GemmWorkload(shape);
   const Target target = TestTarget();
@@ -38,13 +39,15 @@ std::vector<Sample> Samples(const GemmShape& shape, double bias) {
       for (const bool rows_outer : {false, true})
         for (const bool clang : {false, true}) {
           if (shape.m % rows != 0 || shape.n % (16 * vectors) != 0) continue;
-          Program program = GemmProgram(shape, {.rows = rows, .vectors = vectors, .rows_outer = rows_outer});
+          Program program =
+              GemmProgram(shape, {.rows = rows, .vectors = vectors, .rows_outer = rows_outer});
           program.compiler = clang ? "clang" : "gcc";
           Sample sample;
           sample.features = ExtractFeatures(program, workload, target);
           const double prior = PriorNs(sample.features, workload, target);
           // What the prior does not know: clang likes few rows, many vectors cost.
-          const double hidden = (clang ? 0.8 * (rows > 6) : 0.6 * (rows <= 6)) + 0.4 * (vectors == 4) + bias;
+          const double hidden =
+              (clang ? 0.8 * (rows > 6) : 0.6 * (rows <= 6)) + 0.4 * (vectors == 4) + bias;
           sample.ns = prior * std::exp2(hidden);
           sample.candidate.key = HashOf(std::to_string(rows) + "," + std::to_string(vectors) + "," +
                                         std::to_string(rows_outer) + std::to_string(clang));
@@ -52,7 +55,8 @@ std::vector<Sample> Samples(const GemmShape& shape, double bias) {
           samples.push_back(std::move(sample));
         }
   Random random(shape.m + shape.n);
-  for (std::size_t i = samples.size(); i > 1; --i) std::swap(samples[i - 1], samples[random.Below(i)]);
+  for (std::size_t i = samples.size(); i > 1; --i)
+    std::swap(samples[i - 1], samples[random.Below(i)]);
   return samples;
 }
 
@@ -69,7 +73,8 @@ Judgement Judge(const CostModel& model, const std::vector<Sample>& samples) {
   }
   Judgement judgement;
   for (const Prediction& prediction : model.Predict(candidates)) {
-    judgement.error += std::abs(std::log2(prediction.ns / measured[predicted.size()])) / static_cast<double>(samples.size());
+    judgement.error += std::abs(std::log2(prediction.ns / measured[predicted.size()])) /
+                       static_cast<double>(samples.size());
     judgement.sigma += prediction.sigma / static_cast<double>(samples.size());
     predicted.push_back(prediction.ns);
   }
@@ -91,7 +96,8 @@ TEST(FamilyModels, ThePriorAloneWithoutObservations) {
   const auto model = models.ForTask(task);
   const Candidate* candidate = &samples[0].candidate;
   const Workload workload = GemmWorkload(kShape);
-  EXPECT_NEAR(model->Predict({&candidate, 1})[0].ns, PriorNs(samples[0].features, workload, TestTarget()), 1e-6 * samples[0].ns);
+  EXPECT_NEAR(model->Predict({&candidate, 1})[0].ns,
+              PriorNs(samples[0].features, workload, TestTarget()), 1e-6 * samples[0].ns);
   EXPECT_GT(model->Predict({&candidate, 1})[0].sigma, 0.5);
   EXPECT_TRUE(models.Train());
   EXPECT_TRUE(model->Predict({}).empty());
@@ -110,7 +116,8 @@ TEST(FamilyModels, LearnsTheDeviceAndItsDoubtShrinks) {
   const Judgement early = Judge(*model, samples);
   EXPECT_LT(early.error, 0.75 * before.error);
   for (std::size_t i = 8; i < 64; i += 8) {
-    for (std::size_t j = i; j < i + 8; ++j) models.Observe({task, samples[j].features, samples[j].ns});
+    for (std::size_t j = i; j < i + 8; ++j)
+      models.Observe({task, samples[j].features, samples[j].ns});
     ASSERT_TRUE(models.Train());
   }
   const Judgement late = Judge(*model, samples);
@@ -123,7 +130,8 @@ TEST(FamilyModels, LearnsTheDeviceAndItsDoubtShrinks) {
 
 TEST(FamilyModels, ASiblingProfits) {
   FamilyModels models(TestTarget(), {});
-  const int first = models.AddTask(GemmWorkload(kShape), 0), second = models.AddTask(GemmWorkload(kSibling), 0);
+  const int first = models.AddTask(GemmWorkload(kShape), 0),
+            second = models.AddTask(GemmWorkload(kSibling), 0);
   const std::vector<Sample> samples = Samples(kShape, 0), sibling = Samples(kSibling, 0);
   const Judgement before = Judge(*models.ForTask(second), sibling);
   Teach(models, first, samples, samples.size());
@@ -148,9 +156,23 @@ TEST(FamilyModels, FamiliesKeepWhatContradictsApart) {
     Teach(models, first, samples, 60);
     Teach(models, second, contrary, 60);
     ASSERT_TRUE(models.Train());
-    errors[families - 1] = Judge(*models.ForTask(first), samples).error + Judge(*models.ForTask(second), contrary).error;
+    errors[families - 1] = Judge(*models.ForTask(first), samples).error +
+                           Judge(*models.ForTask(second), contrary).error;
   }
   EXPECT_LT(errors[1], 0.6 * errors[0]);
+}
+
+TEST(FamilyModels, OneModelForEverythingLearnsToo) {
+  FamilyModels models(TestTarget(), {.families = false});
+  const int task = models.AddTask(GemmWorkload(kShape), 0);
+  const std::vector<Sample> samples = Samples(kShape, 1);
+  const auto model = models.ForTask(task);
+  for (std::size_t i = 0; i < 64; i += 16) {
+    for (std::size_t j = i; j < i + 16; ++j)
+      models.Observe({task, samples[j].features, samples[j].ns});
+    ASSERT_TRUE(models.Train());
+  }
+  EXPECT_LT(Judge(*model, samples).error, 0.3);
 }
 
 TEST(FamilyModels, FailedCandidatesAreTakenForSlow) {
@@ -163,7 +185,8 @@ TEST(FamilyModels, FailedCandidatesAreTakenForSlow) {
   double failed = 0, succeeded = 0;
   for (const Sample& sample : samples) {
     const Candidate* candidate = &sample.candidate;
-    const double ratio = std::log2(models.ForTask(task)->Predict({&candidate, 1})[0].ns / sample.ns);
+    const double ratio =
+        std::log2(models.ForTask(task)->Predict({&candidate, 1})[0].ns / sample.ns);
     (sample.features[kClang] == 1 ? failed : succeeded) += ratio;
   }
   const double half = static_cast<double>(samples.size()) / 2;
@@ -216,7 +239,8 @@ TEST(FamilyModels, SavesAndLoads) {
   FamilyModels loaded(TestTarget(), {});
   ASSERT_TRUE(loaded.Load(blob));
   const int again = loaded.AddTask(GemmWorkload(kShape), 4);
-  EXPECT_NEAR(Judge(*loaded.ForTask(again), samples).error, Judge(*models.ForTask(task), samples).error, 0.05);
+  EXPECT_NEAR(Judge(*loaded.ForTask(again), samples).error,
+              Judge(*models.ForTask(task), samples).error, 0.05);
 
   FamilyModels other(TestTarget(), {});
   EXPECT_FALSE(other.Load("nonsense"));

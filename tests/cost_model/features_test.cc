@@ -22,9 +22,11 @@ TEST(Features, NamesAreDistinctAndMatchTheValues) {
   EXPECT_GE(names.size(), 60u);
   EXPECT_EQ(std::set<std::string_view>(names.begin(), names.end()).size(), names.size());
   const test::GemmShape shape{96, 256, 64};
-  const std::vector<float> features = ExtractFeatures(GemmProgram(shape, {}), GemmWorkload(shape), TestTarget());
+  const std::vector<float> features =
+      ExtractFeatures(GemmProgram(shape, {}), GemmWorkload(shape), TestTarget());
   ASSERT_EQ(features.size(), names.size());
-  for (std::size_t i = 0; i < features.size(); ++i) EXPECT_TRUE(std::isfinite(features[i])) << names[i];
+  for (std::size_t i = 0; i < features.size(); ++i)
+    EXPECT_TRUE(std::isfinite(features[i])) << names[i];
 }
 
 TEST(Features, DependOnNothingButTheProgram) {

@@ -20,14 +20,16 @@ inline Workload GemmWorkload(const GemmShape& shape) {
     made.shape = {{rows, -1}, {columns, -1}};
     return made;
   };
-  workload.tensors = {tensor("A", Role::kInput, shape.m, shape.k), tensor("B", Role::kInput, shape.k, shape.n),
+  workload.tensors = {tensor("A", Role::kInput, shape.m, shape.k),
+                      tensor("B", Role::kInput, shape.k, shape.n),
                       tensor("C", Role::kOutput, shape.m, shape.n)};
   Stage stage;
   stage.tensor = 2;
   stage.axes = {{"m", {shape.m, -1}}, {"n", {shape.n, -1}}, {"k", {shape.k, -1}}};
   stage.spatial = 2;
   stage.combiner = Combiner::kSum;
-  stage.body = LoadExpr(0, {VarExpr(0), VarExpr(2)}, DataType::kF32) * LoadExpr(1, {VarExpr(2), VarExpr(1)}, DataType::kF32);
+  stage.body = LoadExpr(0, {VarExpr(0), VarExpr(2)}, DataType::kF32) *
+               LoadExpr(1, {VarExpr(2), VarExpr(1)}, DataType::kF32);
   workload.stages = {stage};
   return workload;
 }
@@ -35,7 +37,7 @@ inline Workload GemmWorkload(const GemmShape& shape) {
 struct GemmTile {
   std::int64_t rows = 6, vectors = 2;  // register tile: rows x (vectors * lanes)
   std::int64_t lanes = 16;
-  bool rows_outer = true;              // order of the two tile loops
+  bool rows_outer = true;  // order of the two tile loops
 };
 
 // Whole tiles only: m divisible by rows, n by vectors * lanes.
@@ -48,11 +50,13 @@ inline Program GemmProgram(const GemmShape& shape, const GemmTile& tile) {
   const int a = argument("A", shape.m * shape.k, 0), b = argument("B", shape.k * shape.n, 1);
   const int c = argument("C", shape.m * shape.n, 2);
   const std::int64_t width = tile.vectors * tile.lanes;
-  const int acc = program.AddBuffer({"acc", DataType::kF32, tile.rows * width, Scope::kRegister, -1, ""});
+  const int acc =
+      program.AddBuffer({"acc", DataType::kF32, tile.rows * width, Scope::kRegister, -1, ""});
   const int io = program.AddVar("io"), jo = program.AddVar("jo"), k = program.AddVar("k");
   const auto tiled = [&](auto&& store) {  // over the tile: rows, vectors, lanes
     const int i = program.AddVar("i"), j = program.AddVar("j"), v = program.AddVar("v");
-    StmtPtr loop = For(v, IntExpr(tile.lanes), LoopKind::kVectorized, store(VarExpr(i), VarExpr(j) * tile.lanes + VarExpr(v)));
+    StmtPtr loop = For(v, IntExpr(tile.lanes), LoopKind::kVectorized,
+                       store(VarExpr(i), VarExpr(j) * tile.lanes + VarExpr(v)));
     loop = For(j, IntExpr(tile.vectors), LoopKind::kUnrolled, loop);
     return For(i, IntExpr(tile.rows), LoopKind::kUnrolled, loop);
   };
@@ -61,10 +65,11 @@ inline Program GemmProgram(const GemmShape& shape, const GemmTile& tile) {
     return Store(acc, at(i, j), FloatExpr(0, DataType::kF32));
   });
   const StmtPtr update = tiled([&](const ExprPtr& i, const ExprPtr& j) {
-    return Store(acc, at(i, j),
-                 LoadExpr(acc, {at(i, j)}, DataType::kF32) +
-                     LoadExpr(a, {(VarExpr(io) * tile.rows + i) * shape.k + VarExpr(k)}, DataType::kF32) *
-                         LoadExpr(b, {VarExpr(k) * shape.n + VarExpr(jo) * width + j}, DataType::kF32));
+    return Store(
+        acc, at(i, j),
+        LoadExpr(acc, {at(i, j)}, DataType::kF32) +
+            LoadExpr(a, {(VarExpr(io) * tile.rows + i) * shape.k + VarExpr(k)}, DataType::kF32) *
+                LoadExpr(b, {VarExpr(k) * shape.n + VarExpr(jo) * width + j}, DataType::kF32));
   });
   const StmtPtr write = tiled([&](const ExprPtr& i, const ExprPtr& j) {
     return Store(c, (VarExpr(io) * tile.rows + i) * shape.n + VarExpr(jo) * width + j,
@@ -93,10 +98,11 @@ inline Program NaiveGemmProgram(const GemmShape& shape) {
   const int c = argument("C", shape.m * shape.n, 2);
   const int i = program.AddVar("i"), j = program.AddVar("j"), k = program.AddVar("k");
   const ExprPtr at = VarExpr(i) * shape.n + VarExpr(j);
-  const StmtPtr update = Store(c, at,
-                               LoadExpr(c, {at}, DataType::kF32) +
-                                   LoadExpr(a, {VarExpr(i) * shape.k + VarExpr(k)}, DataType::kF32) *
-                                       LoadExpr(b, {VarExpr(k) * shape.n + VarExpr(j)}, DataType::kF32));
+  const StmtPtr update =
+      Store(c, at,
+            LoadExpr(c, {at}, DataType::kF32) +
+                LoadExpr(a, {VarExpr(i) * shape.k + VarExpr(k)}, DataType::kF32) *
+                    LoadExpr(b, {VarExpr(k) * shape.n + VarExpr(j)}, DataType::kF32));
   program.body = For(i, IntExpr(shape.m), LoopKind::kSerial,
                      For(j, IntExpr(shape.n), LoopKind::kSerial,
                          Block({Store(c, at, FloatExpr(0, DataType::kF32)),

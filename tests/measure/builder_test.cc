@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "gtest/gtest.h"
+#include <gtest/gtest.h>
 #include "tests/measure/scratch.h"
 
 namespace kindred {
@@ -19,9 +19,10 @@ namespace fs = std::filesystem;
 
 KernelSource Source(const std::string& body, const std::string& compiler = "gcc") {
   KernelSource source;
-  source.code = "#include <stdint.h>\n#include <math.h>\nstatic int helper(int x) { return x; }\n"
-                "int run(void *const *b, const int64_t *e, void *w) {\n  (void)b; (void)e; (void)w;\n" +
-                body + "\n}\n";
+  source.code =
+      "#include <stdint.h>\n#include <math.h>\nstatic int helper(int x) { return x; }\n"
+      "int run(void *const *b, const int64_t *e, void *w) {\n  (void)b; (void)e; (void)w;\n" +
+      body + "\n}\n";
   source.entry = "run";
   source.compiler = compiler;
   source.flags = {"-O2"};
@@ -51,7 +52,9 @@ int Call(const BuiltKernel& built) {
 // Replaces PATH as long as it lives.
 class PathGuard {
  public:
-  explicit PathGuard(const std::string& path) : before_(std::getenv("PATH")) { setenv("PATH", path.c_str(), 1); }
+  explicit PathGuard(const std::string& path) : before_(std::getenv("PATH")) {
+    setenv("PATH", path.c_str(), 1);
+  }
   ~PathGuard() { setenv("PATH", before_.c_str(), 1); }
   PathGuard(const PathGuard&) = delete;
   PathGuard& operator=(const PathGuard&) = delete;
@@ -64,7 +67,8 @@ TEST(Builder, BuildsSeveralKernelsWithTheSameNames) {
   const Scratch scratch;
   const auto builder = MakeBuilder(scratch.path());
   std::vector<KernelSource> sources;
-  for (int i = 0; i < 7; ++i) sources.push_back(Source("return helper(" + std::to_string(i) + ");"));
+  for (int i = 0; i < 7; ++i)
+    sources.push_back(Source("return helper(" + std::to_string(i) + ");"));
   const auto built = builder->Build(sources);
   ASSERT_TRUE(built) << built.error().message;
   ASSERT_EQ(built->size(), 7u);
@@ -80,7 +84,8 @@ TEST(Builder, BuildsSeveralKernelsWithTheSameNames) {
 
 TEST(Builder, CompilesEqualSourcesOnce) {
   const Scratch scratch;
-  const std::vector<KernelSource> sources = {Source("return 1;"), Source("return 2;"), Source("return 1;")};
+  const std::vector<KernelSource> sources = {Source("return 1;"), Source("return 2;"),
+                                             Source("return 1;")};
   {
     const auto builder = MakeBuilder(scratch.path());
     const auto built = builder->Build(sources);
@@ -110,8 +115,9 @@ TEST(Builder, CompilesEqualSourcesOnce) {
 TEST(Builder, OneBadSourceSpoilsNoOther) {
   const Scratch scratch;
   const auto builder = MakeBuilder(scratch.path());
-  const std::vector<KernelSource> sources = {Source("return 1;"), Source("return 2"), Source("return unknown;"),
-                                             Source("return 4;"), Source("return missing_function();")};
+  const std::vector<KernelSource> sources = {Source("return 1;"), Source("return 2"),
+                                             Source("return unknown;"), Source("return 4;"),
+                                             Source("return missing_function();")};
   const auto built = builder->Build(sources);
   ASSERT_TRUE(built) << built.error().message;
   EXPECT_EQ(Call((*built)[0]), 1);
@@ -162,7 +168,8 @@ TEST(Builder, KillsACompilerThatTakesTooLong) {
 TEST(Builder, NamesAMissingCompiler) {
   const Scratch scratch;
   const auto builder = MakeBuilder(scratch.path());
-  const std::vector<KernelSource> sources = {Source("return 1;", "no-such-compiler"), Source("return 2;")};
+  const std::vector<KernelSource> sources = {Source("return 1;", "no-such-compiler"),
+                                             Source("return 2;")};
   const auto built = builder->Build(sources);
   ASSERT_TRUE(built);
   EXPECT_EQ((*built)[0].status, Status::kBuildError);
@@ -196,7 +203,8 @@ TEST(Builder, LeavesNothingUnfinishedAndNoDescriptors) {
   ASSERT_TRUE(builder->BuildOne(Source("return 0;"), 30));
   const int before = OpenDescriptors();
   for (int i = 0; i < 3; ++i) {
-    const std::vector<KernelSource> sources = {Source("return 1" + std::to_string(i) + ";"), Source("bad"),
+    const std::vector<KernelSource> sources = {Source("return 1" + std::to_string(i) + ";"),
+                                               Source("bad"),
                                                Source("return 2" + std::to_string(i) + ";")};
     ASSERT_TRUE(builder->Build(sources));
   }
@@ -215,7 +223,8 @@ TEST(Builder, StopsBetweenCompilerRuns) {
   const auto builder = Builder::Make(options);
   ASSERT_TRUE(builder);
   std::vector<KernelSource> sources;
-  for (int i = 0; i < 3 * kSourcesPerRun; ++i) sources.push_back(Source("return " + std::to_string(i) + ";"));
+  for (int i = 0; i < 3 * kSourcesPerRun; ++i)
+    sources.push_back(Source("return " + std::to_string(i) + ";"));
   int polls = 0;
   const auto built = (*builder)->Build(sources, [&polls] { return ++polls > 1; });
   ASSERT_TRUE(built);

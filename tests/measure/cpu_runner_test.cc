@@ -9,7 +9,7 @@
 #include <fstream>
 #include <thread>
 
-#include "gtest/gtest.h"
+#include <gtest/gtest.h>
 #include "measure/runner.h"
 #include "schedules/text_form.h"
 #include "tests/measure/scratch.h"
@@ -38,7 +38,8 @@ const std::string kRight = R"(
 KernelSource Kernel(const std::string& body) {
   KernelSource source;
   source.code =
-      "#include <stdint.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n#include <unistd.h>\n#include <signal.h>\n"
+      "#include <stdint.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n#include "
+      "<unistd.h>\n#include <signal.h>\n"
       "int run(void *const *b, const int64_t *e, void *w) {\n"
       "  float *A = b[0], *B = b[1], *C = b[2]; (void)A; (void)B; (void)C; (void)e; (void)w;\n" +
       body + "\n  return 0;\n}\n";
@@ -106,10 +107,10 @@ class CpuRunnerTest : public testing::Test {
   std::unique_ptr<Runner> runner_;
 };
 
-#define EXPECT_SAYS(outcome, expected_status, text)                      \
-  do {                                                                   \
-    const Outcome said = (outcome);                                      \
-    EXPECT_EQ(Name(said.status), Name(expected_status)) << said.message; \
+#define EXPECT_SAYS(outcome, expected_status, text)                        \
+  do {                                                                     \
+    const Outcome said = (outcome);                                        \
+    EXPECT_EQ(Name(said.status), Name(expected_status)) << said.message;   \
     EXPECT_NE(said.message.find(text), std::string::npos) << said.message; \
   } while (false)
 
@@ -128,7 +129,8 @@ TEST_F(CpuRunnerTest, TimesARightKernel) {
 }
 
 TEST_F(CpuRunnerTest, RunsEqualSourcesOnce) {
-  const std::vector<Outcome> outcomes = Measure({Kernel(kRight), Kernel("return 3;"), Kernel(kRight)});
+  const std::vector<Outcome> outcomes =
+      Measure({Kernel(kRight), Kernel("return 3;"), Kernel(kRight)});
   EXPECT_EQ(outcomes[0].samples, outcomes[2].samples);
   EXPECT_EQ(outcomes[2].run_s, 0);
   EXPECT_EQ(outcomes[2].build_s, 0);
@@ -156,23 +158,26 @@ TEST_F(CpuRunnerTest, WritesOutOfBounds) {
   EXPECT_SAYS(Between(RightAnd("C[37 * 23 + 500] = 1;")), Status::kOutOfBounds, "past the end of");
   EXPECT_SAYS(Between(RightAnd("C[-3000] = 1;")), Status::kOutOfBounds, "before the start of");
   EXPECT_SAYS(Between(RightAnd("A[3] = 1;")), Status::kOutOfBounds, "may only read, at byte 12");
-  EXPECT_SAYS(Between(RightAnd("C[0] += 0 * ((volatile float *)B)[19 * 23 + 100];")), Status::kOutOfBounds,
-              "reads");
+  EXPECT_SAYS(Between(RightAnd("C[0] += 0 * ((volatile float *)B)[19 * 23 + 100];")),
+              Status::kOutOfBounds, "reads");
 }
 
 TEST_F(CpuRunnerTest, Crashes) {
   EXPECT_SAYS(Between(Kernel("*(volatile int *)8 = 1;")), Status::kCrash, "SIGSEGV");
   EXPECT_SAYS(Between(Kernel("abort();")), Status::kCrash, "SIGABRT");
-  EXPECT_SAYS(Between(Kernel("volatile int zero = 0, twelve = 12; C[0] = twelve / zero;")), Status::kCrash, "SIGFPE");
+  EXPECT_SAYS(Between(Kernel("volatile int zero = 0, twelve = 12; C[0] = twelve / zero;")),
+              Status::kCrash, "SIGFPE");
   EXPECT_SAYS(Between(Kernel("__builtin_trap();")), Status::kCrash, "SIGILL");
   EXPECT_SAYS(Between(Kernel("_exit(3);")), Status::kCrash, "exit code 3");
   EXPECT_SAYS(Between(Kernel("raise(SIGTERM);")), Status::kCrash, "SIGTERM");
-  EXPECT_SAYS(Between(Kernel("volatile char deep[64 << 20]; for (long i = 0; i < (64 << 20); i += 512) "
-                             "deep[i] = 1;")),
-              Status::kCrash, "SIGSEGV");
-  EXPECT_SAYS(Between(Kernel("const char nonsense[] = \"nonsense\\n\"; write(4, nonsense, 9); for (;;) "
-                             "pause();")),
-              Status::kCrash, "no answer");
+  EXPECT_SAYS(
+      Between(Kernel("volatile char deep[64 << 20]; for (long i = 0; i < (64 << 20); i += 512) "
+                     "deep[i] = 1;")),
+      Status::kCrash, "SIGSEGV");
+  EXPECT_SAYS(
+      Between(Kernel("const char nonsense[] = \"nonsense\\n\"; write(4, nonsense, 9); for (;;) "
+                     "pause();")),
+      Status::kCrash, "no answer");
 }
 
 TEST_F(CpuRunnerTest, OtherFailures) {
@@ -191,9 +196,10 @@ TEST_F(CpuRunnerTest, Hangs) {
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 TEST_F(CpuRunnerTest, AllocationBombs) {
   const std::string bomb = "for (;;) { char *p = malloc(1 << 20); ";
-  EXPECT_SAYS(Between(Kernel(bomb + "memset(p, 1, 1 << 20); }")), Status::kOutOfMemory, "allocation");
-  EXPECT_SAYS(Between(Kernel(bomb + "if (!p) return 1; memset(p, 1, 1 << 20); }")), Status::kOutOfMemory,
-              "returned 1");
+  EXPECT_SAYS(Between(Kernel(bomb + "memset(p, 1, 1 << 20); }")), Status::kOutOfMemory,
+              "allocation");
+  EXPECT_SAYS(Between(Kernel(bomb + "if (!p) return 1; memset(p, 1, 1 << 20); }")),
+              Status::kOutOfMemory, "returned 1");
 }
 #endif
 

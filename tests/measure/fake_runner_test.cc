@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "gtest/gtest.h"
+#include <gtest/gtest.h>
 
 namespace kindred {
 namespace {
@@ -42,7 +42,8 @@ TEST(FakeRunner, ScriptsAbandonsAndStops) {
   const std::vector<KernelSource> sources = Sources(5);
   Outcome crash;
   crash.status = Status::kCrash;
-  FakeRunner runner({.time_ns = [](const KernelSource&) { return 1000.0; }, .scripted = {{1, crash}}});
+  FakeRunner runner(
+      {.time_ns = [](const KernelSource&) { return 1000.0; }, .scripted = {{1, crash}}});
   MeasureJob job = JobOf(sources);
   job.incumbent_ns = 100;
   int polls = 0;

@@ -1,6 +1,6 @@
 #include "measure/internal/guarded_buffer.h"
 
-#include "gtest/gtest.h"
+#include <gtest/gtest.h>
 
 namespace kindred {
 namespace {
@@ -18,7 +18,8 @@ TEST_P(GuardedBufferTest, IsAlignedAndSeesEveryWriteOutside) {
 
   for (const int before : {1, 4, 64}) {
     *(buffer.data() - before) = std::byte{0};
-    EXPECT_EQ(buffer.Damage(), "X was written " + std::to_string(before) + " bytes before its start");
+    EXPECT_EQ(buffer.Damage(),
+              "X was written " + std::to_string(before) + " bytes before its start");
     buffer.Mend();
     EXPECT_EQ(buffer.Damage(), "");
   }
@@ -35,8 +36,9 @@ TEST_P(GuardedBufferTest, FaultsBehindTheEnd) {
   auto buffer = GuardedBuffer::Make("X", GetParam());
   ASSERT_TRUE(buffer);
   GTEST_FLAG_SET(death_test_style, "threadsafe");
-  EXPECT_DEATH(*const_cast<volatile std::byte*>(buffer->data() + (GetParam() + 63) / 64 * 64) = std::byte{1},
-               "");
+  EXPECT_DEATH(
+      *const_cast<volatile std::byte*>(buffer->data() + (GetParam() + 63) / 64 * 64) = std::byte{1},
+      "");
   buffer->SetReadOnly(true);
   EXPECT_DEATH(*const_cast<volatile std::byte*>(buffer->data()) = std::byte{1}, "");
 }

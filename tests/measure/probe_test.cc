@@ -1,7 +1,7 @@
-#include <fstream>
 #include <filesystem>
+#include <fstream>
 
-#include "gtest/gtest.h"
+#include <gtest/gtest.h>
 #include "measure/runner.h"
 #include "tests/measure/scratch.h"
 
@@ -40,8 +40,8 @@ TEST(Probe, FindsAPlausibleMachineAndRemembersIt) {
 }
 
 TEST(Probe, RefusesOtherTargets) {
-  for (const char* id : {"", "gpu", "cuda:0", "cpu:", "cpu:threads=", "cpu:threads=0", "cpu:threads=x",
-                         "cpu:threads=2x", "cpu:threads=100000"}) {
+  for (const char* id : {"", "gpu", "cuda:0", "cpu:", "cpu:threads=", "cpu:threads=0",
+                         "cpu:threads=x", "cpu:threads=2x", "cpu:threads=100000"}) {
     const auto target = ProbeCpuTarget(id, "");
     ASSERT_FALSE(target) << id;
     EXPECT_EQ(target.error().kind, ErrorKind::kBadInput);

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "gtest/gtest.h"
+#include <gtest/gtest.h>
 #include "schedules/text_form.h"
 
 namespace kindred {
@@ -34,7 +34,7 @@ TEST(SampledWorkload, PositionsHoldEdgesAndEveryResidue) {
 
 TEST(SampledWorkload, ASmallOneStaysAsItIs) {
   const Workload w = Parse("input A: f32[64,64]\noutput C[i,j] = sum[k](A[i,k] * A[k,j])\n");
-  const SampledWorkload sampled = SampleOutputs(w, 1'000'000);
+  const SampledWorkload sampled = SampleOutputs(w, 1'000'000, 1'000'000);
   EXPECT_TRUE(sampled.index_inputs.empty());
   EXPECT_EQ(PrintWorkload(sampled.workload), PrintWorkload(w));
   ASSERT_EQ(sampled.positions.size(), 1u);
@@ -49,7 +49,7 @@ weight b: f32[3072]
 T[m,n] = sum[k](X[m,k] * W[k,n])
 output Y[m,n] = gelu(T[m,n] + b[n])
 )");
-  const SampledWorkload sampled = SampleOutputs(w, 50'000'000);
+  const SampledWorkload sampled = SampleOutputs(w, 50'000'000, 1'000'000);
   EXPECT_LE(Flop(sampled.workload), 50'000'000);
   EXPECT_GE(Flop(sampled.workload), 10'000'000);
   const auto checked = CheckWorkload(sampled.workload);
@@ -70,6 +70,13 @@ output Y[m,n] = gelu(T[m,n] + b[n])
   }
 }
 
+TEST(SampledWorkload, BoundsTheElements) {
+  const Workload w = Parse("input X: f32[1000,1000]\noutput Y[i,j] = X[i,j] + 1\n");
+  const SampledWorkload sampled = SampleOutputs(w, 1'000'000'000, 10'000);
+  EXPECT_LE(Elements(sampled.workload.tensors[1]), 10'000);
+  EXPECT_GE(Elements(sampled.workload.tensors[1]), 2'500);
+}
+
 TEST(SampledWorkload, KeepsWhatAReductionWalks) {
   // Soft-max: a row needs all of its columns.
   const Workload w = Parse(R"(
@@ -79,7 +86,7 @@ E[i,j] = exp(X[i,j] - M[i])
 S[i] = sum[j](E[i,j])
 output Y[i,j] = E[i,j] / S[i]
 )");
-  const SampledWorkload sampled = SampleOutputs(w, 1'000'000);
+  const SampledWorkload sampled = SampleOutputs(w, 1'000'000, 1'000'000);
   ASSERT_EQ(sampled.index_inputs.size(), 1u);
   EXPECT_FALSE(sampled.positions[0][0].empty());
   EXPECT_TRUE(sampled.positions[0][1].empty());
@@ -93,7 +100,7 @@ input X: f32[64,4096]
 T[c,x] = X[c,x] * 2
 output Y[c,x=4094] = T[c,x] + T[c,x+2]
 )");
-  const SampledWorkload sampled = SampleOutputs(w, 10'000);
+  const SampledWorkload sampled = SampleOutputs(w, 10'000, 1'000'000);
   const Stage& first = sampled.workload.stages.front();
   EXPECT_LT(first.axes[0].extent.value, 64);
   EXPECT_EQ(first.axes[1].extent.value, 4096);

@@ -2,7 +2,7 @@
 
 #include <functional>
 
-#include "gtest/gtest.h"
+#include <gtest/gtest.h>
 
 namespace kindred {
 namespace {
@@ -13,6 +13,8 @@ class FakeMachine {
   // Time of run number `run` of the kernel, and of run number `run` of the control kernel.
   std::function<double(int run)> kernel_ns = [](int) { return 1e6; };
   std::function<double(int run)> control_ns = [](int) { return 2e4; };
+  // How long the thread is off its processor during a run, beside what the kernel takes.
+  std::function<double(int run)> off_ns = [](int) { return 0.0; };
   int fails_at = -1;
 
   Timing Take(const TimingRequest& request) {
@@ -22,9 +24,11 @@ class FakeMachine {
       return ns;
     });
     return TakeSamples(
-        request, [this] { return now_; },
+        request, {[this] { return now_; }, [this] { return now_ - off_; }},
         [this] {
           now_ += kernel_ns(runs_);
+          now_ += off_ns(runs_);
+          off_ += off_ns(runs_);
           return runs_++ == fails_at ? 7 : 0;
         },
         control);
@@ -33,7 +37,7 @@ class FakeMachine {
   double now() const { return now_; }
 
  private:
-  double now_ = 0;
+  double now_ = 0, off_ = 0;
   int runs_ = 0, controls_ = 0;
 };
 
@@ -89,10 +93,10 @@ TEST(Timing, ANoisyShortKernelEndsAtTheMostSamples) {
 
 TEST(Timing, ALongKernelEndsAtTheHardBudget) {
   FakeMachine machine;
-  machine.kernel_ns = [](int) { return 0.5e9; };
+  machine.kernel_ns = [](int) { return 0.3e9; };
   const Timing timing = machine.Take({});
   EXPECT_GE(timing.samples.size(), 2u);
-  EXPECT_LE(machine.now(), 3e9);
+  EXPECT_LE(machine.now(), 1.5e9);
 }
 
 TEST(Timing, AVeryLongFirstRunIsTheOnlySample) {
@@ -141,13 +145,22 @@ TEST(Timing, AHopelessFirstRunIsNotRepeated) {
 
 TEST(Timing, ADisturbedChunkIsTakenAgain) {
   FakeMachine machine;
-  // Controls 1 and 2 are disturbed: chunk 0 (between 0 and 1) and chunk 1 (between 1 and 2), chunk 2 (2, 3).
+  // Controls 1 and 2 are disturbed: chunk 0 (between 0 and 1) and chunk 1 (between 1 and 2), chunk
+  // 2 (2, 3).
   machine.control_ns = [](int run) { return run == 1 || run == 2 ? 3e4 : 2e4; };
   machine.kernel_ns = [](int run) { return run <= 15 ? 2e6 : 1e6; };
   const Timing timing = machine.Take({});
   EXPECT_EQ(timing.chunks_thrown_away, 3);
   EXPECT_EQ(timing.median_ns, 1e6);
   EXPECT_EQ(timing.control_ns, 2e4);
+}
+
+TEST(Timing, AChunkWithoutTheProcessorIsTakenAgain) {
+  FakeMachine machine;
+  machine.off_ns = [](int run) { return run > 3 && run < 8 ? 4e6 : 0.0; };
+  const Timing timing = machine.Take({});
+  EXPECT_EQ(timing.chunks_thrown_away, 2);
+  EXPECT_EQ(timing.samples, std::vector<double>(10, 1e6));
 }
 
 TEST(Timing, AMachineThatStaysDisturbedIsBelieved) {

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <limits>
 
-#include "gtest/gtest.h"
+#include <gtest/gtest.h>
 
 namespace kindred {
 namespace {
@@ -28,7 +28,8 @@ std::string Difference(const ExpectedOutput& expected, std::vector<float> got) {
 
 TEST(Validate, BoundsAreInclusive) {
   EXPECT_EQ(Difference(Floats({1, 2, 3}, 0.5), {1.5f, 1.5f, 3}), "");
-  EXPECT_EQ(Difference(Floats({1, 2, 3}, 0.25), {1, 2, 3.5f}), "output Y[2] is 3.5, expected 3 +- 0.25");
+  EXPECT_EQ(Difference(Floats({1, 2, 3}, 0.25), {1, 2, 3.5f}),
+            "output Y[2] is 3.5, expected 3 +- 0.25");
 }
 
 TEST(Validate, NotANumberAndInfinity) {

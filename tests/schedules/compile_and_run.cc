@@ -38,7 +38,8 @@ class GuardedBuffer {
     mapped_ = inner + 2 * page;
     base_ = static_cast<std::byte*>(
         mmap(nullptr, mapped_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-    if (base_ == MAP_FAILED || mprotect(base_ + page, inner, PROT_READ | PROT_WRITE) != 0) std::abort();
+    if (base_ == MAP_FAILED || mprotect(base_ + page, inner, PROT_READ | PROT_WRITE) != 0)
+      std::abort();
     data_ = base_ + page + (guard_behind ? inner - bytes : 0);
     std::fill_n(data_, bytes_, kJunk);
   }
@@ -78,8 +79,8 @@ Result<void> CallGuarded(Entry entry, void* const* buffers, const std::int64_t* 
   sigaction(SIGSEGV, &old_segv, nullptr);
   sigaction(SIGFPE, &old_fpe, nullptr);
   if (faulted)
-    return Internal(fmt::format("fault at address {}", reinterpret_cast<std::uintptr_t>(
-                                                           const_cast<void*>(g_address))));
+    return Internal(fmt::format("fault at address {}",
+                                reinterpret_cast<std::uintptr_t>(const_cast<void*>(g_address))));
   if (code != 0) return Internal(fmt::format("the kernel returned {}", static_cast<int>(code)));
   return {};
 }
@@ -131,7 +132,9 @@ Result<void> KernelBatch::Build() {
     command += fmt::format("-shared -fPIC -o {0}.so {0}.c -lm 2> {0}.log", stem);
     if (std::system(command.c_str()) != 0)
       return Internal(fmt::format("{}\n{}", command, ReadFile(stem + ".log").substr(0, 4000)));
-    void* library = dlopen((stem + ".so").c_str(), RTLD_NOW | RTLD_LOCAL);
+    // OpenMP's threads outlive the kernels: their library must stay.
+    const int keep = flags.empty() ? 0 : RTLD_NODELETE;
+    void* library = dlopen((stem + ".so").c_str(), RTLD_NOW | RTLD_LOCAL | keep);
     if (library == nullptr) return Internal(dlerror());
     libraries_.push_back(library);
     for (std::size_t i = first; i < last; ++i) kernels_[i].library = library;
@@ -139,7 +142,8 @@ Result<void> KernelBatch::Build() {
   return {};
 }
 
-Result<std::vector<Bytes>> KernelBatch::RunOnce(const Kernel& kernel, const std::vector<Bytes>& inputs,
+Result<std::vector<Bytes>> KernelBatch::RunOnce(const Kernel& kernel,
+                                                const std::vector<Bytes>& inputs,
                                                 const std::vector<std::int64_t>& extents,
                                                 bool guard_behind) {
   std::vector<std::unique_ptr<GuardedBuffer>> buffers;
@@ -152,8 +156,8 @@ Result<std::vector<Bytes>> KernelBatch::RunOnce(const Kernel& kernel, const std:
     if (a.access != KernelArgument::Access::kRead) continue;
     const Bytes& data = inputs.at(input++);
     if (data.size() != buffers.back()->size())
-      return Internal(fmt::format("input {} has {} bytes, the kernel expects {}", a.name, data.size(),
-                                  buffers.back()->size()));
+      return Internal(fmt::format("input {} has {} bytes, the kernel expects {}", a.name,
+                                  data.size(), buffers.back()->size()));
     std::copy(data.begin(), data.end(), buffers.back()->data());
   }
   GuardedBuffer workspace(static_cast<std::size_t>(kernel.source.workspace_bytes), guard_behind);
@@ -235,7 +239,44 @@ Path RandomPath(const Space& space, Random* random, const Choice& sketch) {
   return path;
 }
 
+struct Expected {
+  const Workload* workload = nullptr;
+  std::vector<Bytes> inputs, outputs;
+};
+
+Expected Interpreted(const Workload& workload, std::uint64_t seed) {
+  Expected expected{&workload, InputBytes(workload, seed), {}};
+  std::vector<TensorValues> values(workload.tensors.size());
+  std::size_t next = 0;
+  for (const int id : ArgumentTensors(workload)) {
+    const Tensor& t = workload.tensors[static_cast<std::size_t>(id)];
+    if (t.role != Role::kOutput)
+      values[static_cast<std::size_t>(id)] = FromBytes(t, expected.inputs[next++]);
+  }
+  values = Interpret(workload, std::move(values), {.round = false});
+  for (const int id : ArgumentTensors(workload)) {
+    const Tensor& t = workload.tensors[static_cast<std::size_t>(id)];
+    if (t.role == Role::kOutput)
+      expected.outputs.push_back(ToBytes(t, values[static_cast<std::size_t>(id)]));
+  }
+  return expected;
+}
+
+std::string Compare(KernelBatch& batch, int kernel, const Expected& expected, double relative) {
+  std::vector<std::int64_t> extents;
+  for (const Symbol& s : expected.workload->symbols)
+    extents.push_back(s.likely.empty() ? s.high : s.likely[0]);
+  const auto outputs = batch.Run(kernel, expected.inputs, extents);
+  return outputs ? FirstDifference(*expected.workload, *outputs, expected.outputs, relative)
+                 : outputs.error().message;
+}
+
 }  // namespace
+
+std::string CompareWithInterpreter(KernelBatch& batch, int kernel, const Workload& workload,
+                                   std::uint64_t seed, double relative) {
+  return Compare(batch, kernel, Interpreted(workload, seed), relative);
+}
 
 std::vector<Path> RandomPaths(const Space& space, int count, std::uint64_t seed) {
   Random random(seed);
@@ -249,7 +290,8 @@ std::vector<Path> RandomPaths(const Space& space, int count, std::uint64_t seed)
   return paths;
 }
 
-std::vector<std::string> DifferentialTest(const std::vector<Workload>& workloads, const Target& target,
+std::vector<std::string> DifferentialTest(const std::vector<Workload>& workloads,
+                                          const Target& target,
                                           const DifferentialOptions& options) {
   std::vector<std::string> complaints;
   KernelBatch batch(target);
@@ -274,46 +316,25 @@ std::vector<std::string> DifferentialTest(const std::vector<Workload>& workloads
         }
         if (!seen.insert(candidate->key.Hex()).second) continue;
         const auto added = batch.Add(workloads[w], *candidate->program, label);
-        if (!added) complaints.push_back(label + ": " + added.error().message);
-        else workload_of.push_back(w);
+        if (!added)
+          complaints.push_back(label + ": " + added.error().message);
+        else
+          workload_of.push_back(w);
       }
     }
     if (!offered)
-      complaints.push_back(workloads[w].name + ": the sketch " + options.sketch + " does not apply");
+      complaints.push_back(workloads[w].name + ": the sketch " + options.sketch +
+                           " does not apply");
   }
   if (const auto built = batch.Build(); !built) {
     complaints.push_back(built.error().message);
     return complaints;
   }
-  std::size_t current = workloads.size();
-  std::vector<Bytes> inputs, expected;
+  Expected expected;
   for (int k = 0; k < batch.size(); ++k) {
     const std::size_t w = workload_of[static_cast<std::size_t>(k)];
-    const Workload& workload = workloads[w];
-    if (w != current) {
-      current = w;
-      inputs = InputBytes(workload, options.seed);
-      std::vector<TensorValues> values(workload.tensors.size());
-      std::size_t next = 0;
-      for (const int id : ArgumentTensors(workload)) {
-        const Tensor& t = workload.tensors[static_cast<std::size_t>(id)];
-        if (t.role != Role::kOutput)
-          values[static_cast<std::size_t>(id)] = FromBytes(t, inputs[next++]);
-      }
-      values = Interpret(workload, std::move(values), {.round = false});
-      expected.clear();
-      for (const int id : ArgumentTensors(workload)) {
-        const Tensor& t = workload.tensors[static_cast<std::size_t>(id)];
-        if (t.role == Role::kOutput)
-          expected.push_back(ToBytes(t, values[static_cast<std::size_t>(id)]));
-      }
-    }
-    std::vector<std::int64_t> extents;
-    for (const Symbol& s : workload.symbols)
-      extents.push_back(s.likely.empty() ? s.high : s.likely[0]);
-    const auto outputs = batch.Run(k, inputs, extents);
-    const std::string bad = outputs ? FirstDifference(workload, *outputs, expected, options.relative)
-                                    : outputs.error().message;
+    if (expected.workload != &workloads[w]) expected = Interpreted(workloads[w], options.seed);
+    const std::string bad = Compare(batch, k, expected, options.relative);
     if (!bad.empty()) complaints.push_back(batch.Label(k) + ": " + bad);
   }
   return complaints;

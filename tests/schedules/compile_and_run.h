@@ -1,13 +1,14 @@
-// Compiles emitted kernels, many per translation unit, and runs them between pages that must not be touched.
+// Compiles emitted kernels, many per translation unit, and runs them between pages that must not be
+// touched.
 //
 //   KernelBatch batch(target);
 //   const int k = batch.Add(workload, program, "what it is");
 //   ASSERT_TRUE(batch.Build());
 //   const auto outputs = batch.Run(k, InputBytes(workload, seed));
 //
-// Buffers have exactly their size: one run puts a forbidden page right behind every buffer, a second one
-// right before it, so reading or writing outside is found to the byte; both runs must agree. Not thread
-// safe.
+// Buffers have exactly their size: one run puts a forbidden page right behind every buffer, a
+// second one right before it, so reading or writing outside is found to the byte; both runs must
+// agree. Not thread safe.
 #pragma once
 
 #include <cstddef>
@@ -39,14 +40,18 @@ class KernelBatch {
   // Compiles and loads all that was added. Error: the compiler's messages, or the loader's.
   Result<void> Build();
 
-  // Outputs in the order of ArgumentTensors(workload). `inputs`: one per input and weight, in that order.
-  // `extents`: of the symbols. Errors: a kernel that returned non-zero, touched a forbidden page, wrote to
-  // an input, or gave different results in the two runs.
+  // Outputs in the order of ArgumentTensors(workload). `inputs`: one per input and weight, in that
+  // order. `extents`: of the symbols. Errors: a kernel that returned non-zero, touched a forbidden
+  // page, wrote to an input, or gave different results in the two runs.
   Result<std::vector<Bytes>> Run(int kernel, const std::vector<Bytes>& inputs,
                                  const std::vector<std::int64_t>& extents = {});
 
-  const std::string& Code(int kernel) const { return kernels_[static_cast<std::size_t>(kernel)].source.code; }
-  const std::string& Label(int kernel) const { return kernels_[static_cast<std::size_t>(kernel)].label; }
+  const std::string& Code(int kernel) const {
+    return kernels_[static_cast<std::size_t>(kernel)].source.code;
+  }
+  const std::string& Label(int kernel) const {
+    return kernels_[static_cast<std::size_t>(kernel)].label;
+  }
   int size() const { return static_cast<int>(kernels_.size()); }
 
  private:
@@ -70,24 +75,28 @@ class KernelBatch {
 std::vector<Bytes> InputBytes(const Workload& workload, std::uint64_t seed);
 
 // "" if every element of `got` is within tolerance of `want`; else the first bad one, for people.
-// Floats: |got - want| <= relative * (scale + |want|), scale = the largest |want| of the tensor, with
-// `relative` no smaller than a few units of roundoff of the tensor's type; integers: equal.
+// Floats: |got - want| <= relative * (scale + |want|), scale = the largest |want| of the tensor,
+// with `relative` no smaller than a few units of roundoff of the tensor's type; integers: equal.
 std::string FirstDifference(const Workload& workload, const std::vector<Bytes>& got,
                             const std::vector<Bytes>& want, double relative);
 
 // `count` complete paths, each choice random; the first path takes the first option everywhere.
 std::vector<Path> RandomPaths(const Space& space, int count, std::uint64_t seed);
 
-// Lowers random paths of the workload's space (all sketches, or those named), and runs each against the
-// interpreter. Returns complaints.
+// Runs the kernel on random inputs and compares with the interpreter: "" or the complaint.
+std::string CompareWithInterpreter(KernelBatch& batch, int kernel, const Workload& workload,
+                                   std::uint64_t seed, double relative);
+
+// Lowers random paths of the workload's space (all sketches, or those named), and runs each against
+// the interpreter. Returns complaints.
 struct DifferentialOptions {
   int paths_per_sketch = 4;
-  std::string sketch;  // empty: all
+  std::string sketch = {};  // empty: all
   double relative = 2e-5;
   std::uint64_t seed = 1;
 };
-std::vector<std::string> DifferentialTest(const std::vector<Workload>& workloads, const Target& target,
-                                          const DifferentialOptions& options);
+std::vector<std::string> DifferentialTest(const std::vector<Workload>& workloads,
+                                          const Target& target, const DifferentialOptions& options);
 
 // The machine's own vectors as far as the compiler that built this test knows them.
 Target TestTarget(int vector_bytes = 64);

@@ -14,7 +14,8 @@ using test::NoisyModel;
 using test::SyntheticSpace;
 using test::TrialsToReach;
 
-// The search's signature: a change here is a change of the search, meant or not (compare Stockfish's bench).
+// The search's signature: a change here is a change of the search, meant or not (compare
+// Stockfish's bench).
 TEST(Mcts, Signature) {
   const SyntheticSpace space(42);
   const NoisyModel model(space, 0.5);
@@ -42,7 +43,8 @@ double MeanTrials(const char* name, const CostModel* blind, double noise, int ba
 }
 
 TEST(Mcts, NeedsFarFewerTrialsThanRandomWithANoisyModel) {
-  const double mcts = MeanTrials("mcts", nullptr, 1, 8), random = MeanTrials("random", nullptr, 1, 8);
+  const double mcts = MeanTrials("mcts", nullptr, 1, 8),
+               random = MeanTrials("random", nullptr, 1, 8);
   EXPECT_LT(mcts, random / 4) << "mcts " << mcts << ", random " << random;
   RecordProperty("mcts", static_cast<int>(mcts));
   RecordProperty("random", static_cast<int>(random));

@@ -17,7 +17,8 @@ using test::SyntheticSpace;
 
 class EverySearcher : public testing::TestWithParam<const char*> {
  protected:
-  std::unique_ptr<Searcher> Make(const Space& space, const CostModel& model, std::uint64_t seed) const {
+  std::unique_ptr<Searcher> Make(const Space& space, const CostModel& model,
+                                 std::uint64_t seed) const {
     Result<std::unique_ptr<Searcher>> searcher = MakeSearcher(GetParam(), space, model, seed);
     EXPECT_TRUE(searcher);
     return std::move(*searcher);
@@ -67,7 +68,8 @@ TEST_P(EverySearcher, ProposesOnlyLegalPaths) {
         const std::optional<Decision> decision = space.Next(prefix);
         ASSERT_TRUE(decision);
         EXPECT_EQ(decision->name, choice.decision);
-        EXPECT_NE(std::find(decision->options.begin(), decision->options.end(), choice.value), decision->options.end());
+        EXPECT_NE(std::find(decision->options.begin(), decision->options.end(), choice.value),
+                  decision->options.end());
         prefix.push_back(choice);
       }
       EXPECT_FALSE(space.Next(prefix));
@@ -102,7 +104,8 @@ TEST_P(EverySearcher, GoesOnAfterResumeAsIfNeverStopped) {
   std::vector<Candidate> candidates;
   std::vector<Outcome> outcomes;
   for (int round = 0; round < 10; ++round) {
-    // A searcher that is told all so far (in other portions) proposes what the uninterrupted one does.
+    // A searcher that is told all so far (in other portions) proposes what the uninterrupted one
+    // does.
     const auto resumed = Make(space, model, 7);
     resumed->Seed(seeds);
     const std::size_t half = candidates.size() / 3;
@@ -140,8 +143,9 @@ TEST_P(EverySearcher, DoesNotRepeatWhatIsInFlight) {
   for (int round = 0; round < 12; ++round) {  // outcomes come three rounds late
     rounds.push_back(searcher->Propose(16));
     for (const Candidate& candidate : rounds.back()) EXPECT_TRUE(seen.insert(candidate.key).second);
-    if (round >= 3) searcher->Observe(rounds[static_cast<std::size_t>(round) - 3],
-                                      Measure(space, rounds[static_cast<std::size_t>(round) - 3]));
+    if (round >= 3)
+      searcher->Observe(rounds[static_cast<std::size_t>(round) - 3],
+                        Measure(space, rounds[static_cast<std::size_t>(round) - 3]));
   }
 }
 
@@ -166,7 +170,9 @@ TEST_P(EverySearcher, BearsForeignAndFailedCandidates) {
 class SingleSpace final : public Space {
  public:
   std::optional<Decision> Next(const Path&) const override { return std::nullopt; }
-  Result<Candidate> Lower(const Path& path) const override { return Candidate{path, HashOf("one"), nullptr}; }
+  Result<Candidate> Lower(const Path& path) const override {
+    return Candidate{path, HashOf("one"), nullptr};
+  }
 };
 
 TEST_P(EverySearcher, SpaceOfOneProgram) {

@@ -13,9 +13,9 @@
 
 namespace kindred::test {
 
-// Three sketches with different decisions. Options of later decisions depend on earlier ones (rows x columns is
-// limited like registers are), the cost has interactions, `prefetch` makes no difference where depth is 1
-// (transpositions), and some complete paths do not lower.
+// Three sketches with different decisions. Options of later decisions depend on earlier ones (rows
+// x columns is limited like registers are), the cost has interactions, `prefetch` makes no
+// difference where depth is 1 (transpositions), and some complete paths do not lower.
 class SyntheticSpace final : public Space {
  public:
   explicit SyntheticSpace(std::uint64_t seed, bool defects = false) : defects_(defects) {
@@ -33,20 +33,26 @@ class SyntheticSpace final : public Space {
       return std::nullopt;
     }
     switch (depth) {
-      case 1: return Decision{"rows", {1, 2, 3, 4, 6, 8, 12, 16}, {}};
+      case 1:
+        return Decision{"rows", {1, 2, 3, 4, 6, 8, 12, 16}, {}};
       case 2: {
         Decision columns{"columns", {}, {}};
         for (const std::int64_t value : {1, 2, 3, 4, 6, 8})
           if (value * path[1].value <= 28) columns.options.push_back(value);
         return columns;
       }
-      case 3: return Decision{"depth", {1, 64, 128, 256, 512}, {}};
-      case 4: return Decision{"prefetch", {0, 1, 2, 4}, {}};
-      case 5: return path[0].value == 2 ? Decision{"order", {0, 1, 2, 3, 4, 5}, {}} : Decision{"compiler", {0, 1}, {"gcc", "clang"}};
+      case 3:
+        return Decision{"depth", {1, 64, 128, 256, 512}, {}};
+      case 4:
+        return Decision{"prefetch", {0, 1, 2, 4}, {}};
+      case 5:
+        return path[0].value == 2 ? Decision{"order", {0, 1, 2, 3, 4, 5}, {}}
+                                  : Decision{"compiler", {0, 1}, {"gcc", "clang"}};
       case 6:
         if (path[0].value == 2) return Decision{"compiler", {0, 1}, {"gcc", "clang"}};
         return std::nullopt;
-      default: return std::nullopt;
+      default:
+        return std::nullopt;
     }
   }
 
@@ -78,7 +84,8 @@ class SyntheticSpace final : public Space {
         cost += 0.1 * std::abs(static_cast<double>(choice.value) - 4 * center_[2]);
       if (choice.decision == "order")
         cost += 0.15 * std::abs(static_cast<double>(choice.value) - std::floor(6 * center_[3]));
-      if (choice.decision == "compiler") cost += (choice.value == 1) == (center_[4] > 0.5) ? 0 : 0.2;
+      if (choice.decision == "compiler")
+        cost += (choice.value == 1) == (center_[4] > 0.5) ? 0 : 0.2;
     }
     if (path[0].value > 0) {
       cost += 0.3 * std::abs(rows + columns - 3 - 1.5 * center_[5]);  // the tile's size
@@ -117,7 +124,8 @@ class SyntheticSpace final : public Space {
       return;
     }
     for (std::size_t i = 0; i < decision->options.size(); ++i) {
-      path.push_back({decision->name, decision->options[i], decision->labels.empty() ? "" : decision->labels[i]});
+      path.push_back({decision->name, decision->options[i],
+                      decision->labels.empty() ? "" : decision->labels[i]});
       Enumerate(path, all);
       path.pop_back();
     }
@@ -157,7 +165,8 @@ class BlindModel final : public CostModel {
 };
 
 // What a device would say; every 13th program fails.
-inline std::vector<Outcome> Measure(const SyntheticSpace& space, const std::vector<Candidate>& candidates,
+inline std::vector<Outcome> Measure(const SyntheticSpace& space,
+                                    const std::vector<Candidate>& candidates,
                                     bool failures = true) {
   std::vector<Outcome> outcomes;
   for (const Candidate& candidate : candidates) {
@@ -173,7 +182,8 @@ inline std::vector<Outcome> Measure(const SyntheticSpace& space, const std::vect
 }
 
 // Trials until one is within `share` of the optimum (all succeed), `most` if none is.
-inline int TrialsToReach(Searcher& searcher, const SyntheticSpace& space, double share, int batch, int most) {
+inline int TrialsToReach(Searcher& searcher, const SyntheticSpace& space, double share, int batch,
+                         int most) {
   const double target = space.Optimum() * (1 + share);
   int trials = 0;
   while (trials < most) {

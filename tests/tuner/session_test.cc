@@ -52,7 +52,7 @@ std::vector<TuningInput> Inputs() {
   for (const char* text :
        {"input A: f32[64,96]\nweight B: f32[96,80]\noutput Y[m,n] = sum[k](A[m,k] * B[k,n])\n",
         "input A: f32[32,96]\nweight B: f32[96,128]\noutput Y[m,n] = sum[k](A[m,k] * B[k,n])\n",
-        "input X: f32[16,64]\noutput Y[i] = sum[j](X[i,j])\n"}) {
+        "input A: f32[48,64]\nweight B: f32[64,48]\noutput Y[m,n] = relu(sum[k](A[m,k] * B[k,n]))\n"}) {
     ImportedTask task;
     task.workload = *ParseWorkload(text);
     task.canonical = Canonicalize(task.workload);

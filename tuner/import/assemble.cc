@@ -60,6 +60,7 @@ class Assembler {
       for (const Stage& stage : unit.stages) {
         made_[stage.tensor] = stages_.size();
         contraction_.push_back(unit.kind == UnitKind::kContraction);
+        if (contraction_.back()) contraction_of_.insert(stage.tensor);
         stages_.push_back(stage);
       }
       for (const IndexUse& use : unit.index_uses) index_uses_.push_back(use);
@@ -70,6 +71,8 @@ class Assembler {
     for (Stage& stage : stages_) KINDRED_CHECK(ComposeViews(stage));
     for (std::size_t i = 0; i < stages_.size(); ++i) InlineIfGood(i);
     DropUnread();
+    for (std::size_t i = 0; i < stages_.size(); ++i) TurnReduction(i);
+    for (std::size_t i = 0; i < stages_.size(); ++i) NameAxes(i);
     Assembled result = Build();
     KINDRED_CHECK(CheckWorkload(result.workload));
     return result;
@@ -154,19 +157,120 @@ class Assembler {
     if (uses == 0 || (uses > 1 && cost > 0 && !cheap)) return;
     for (std::size_t to = from + 1; to < stages_.size(); ++to) {
       const Stage& reader = stages_[to];
-      bool reads = false, padded = false;
+      bool reads = false, padded = false, once = true;
       Visit(*reader.body, [&](const Expr& e) {
-        reads |= e.op == Op::kLoad && e.index == source.tensor;
+        const bool load = e.op == Op::kLoad && e.index == source.tensor;
+        reads |= load;
+        once = once && (!load || ReadsOnce(reader, e));
         padded |= e.op == Op::kPadded && e.args[0]->index == source.tensor;
       });
       if (!reads) continue;
-      if (padded || (cost > 0 && (Points(reader) > elements || contraction_[to]))) return;
+      if (padded || (cost > 0 && ((Points(reader) > elements && !once) || contraction_[to]))) return;
     }
     for (std::size_t to = from + 1; to < stages_.size(); ++to)
       stages_[to].body = Rewrite(stages_[to].body, [&](const ExprPtr& e) -> ExprPtr {
         if (e->op != Op::kLoad || e->index != source.tensor) return nullptr;
         return CastExpr(e->type, SubstituteVars(source.body, e->args));
       });
+  }
+
+  // A transposition behind a contraction: the contraction computes its tensor in the reader's order, and a mere
+  // copy of it vanishes.
+  void TurnReduction(std::size_t from) {
+    Stage& source = stages_[from];
+    if (!contraction_of_.contains(source.tensor) || source.reduction() == 0 || outputs_.contains(source.tensor)) return;
+    std::size_t to = 0;
+    for (std::size_t i = from + 1; i < stages_.size(); ++i)
+      VisitLoads(stages_[i], [&](const Expr& load) {
+        if (load.index == source.tensor) to = to == 0 || to == i ? i : stages_.size();
+      });
+    if (to == 0 || to >= stages_.size()) return;
+    Stage& reader = stages_[to];
+    const auto order = ReadOrder(reader, source.tensor);
+    if (reader.reduction() > 0 || !order) return;
+    // order[d]: the reader's axis at which dimension d of the source is read.
+    const auto count = static_cast<std::size_t>(source.spatial);
+    const bool copies = reader.body->op == Op::kLoad;
+    bool turned = false;
+    for (std::size_t d = 0; d < count; ++d) turned = turned || (*order)[d] != d;
+    if (!turned && !copies) return;
+    std::vector<Axis> axes(count);
+    std::vector<ExprPtr> places;
+    for (std::size_t d = 0; d < count; ++d) {
+      axes[(*order)[d]] = source.axes[d];
+      places.push_back(VarExpr(static_cast<int>((*order)[d])));
+    }
+    std::copy(axes.begin(), axes.end(), source.axes.begin());
+    source.body = SubstituteVars(source.body, places);
+    if (copies) {
+      source.tensor = reader.tensor;
+      stages_.erase(stages_.begin() + static_cast<std::ptrdiff_t>(to));
+      return;
+    }
+    reader.body = Rewrite(reader.body, [&](const ExprPtr& e) -> ExprPtr {
+      if (e->op != Op::kLoad || e->index != source.tensor) return nullptr;
+      std::vector<ExprPtr> index;
+      for (std::size_t d = 0; d < count; ++d) index.push_back(VarExpr(static_cast<int>(d)));
+      return LoadExpr(e->index, std::move(index), e->type);
+    });
+  }
+
+  // Which axis of `reader` each dimension of `tensor` is read at, if every load names each axis once, plainly
+  // (dimensions of extent 1 may be read at 0).
+  static std::optional<std::vector<std::size_t>> ReadOrder(const Stage& reader, int tensor) {
+    std::optional<std::vector<std::size_t>> order;
+    bool plain = true;
+    VisitLoads(reader, [&](const Expr& load) {
+      if (load.index != tensor) return;
+      const std::size_t rank = reader.axes.size();
+      std::vector<std::size_t> read(load.args.size(), rank);
+      std::set<std::size_t> seen;
+      plain = plain && read.size() == rank;
+      for (std::size_t d = 0; plain && d < rank; ++d) {
+        if (load.args[d]->op == Op::kInt) continue;
+        plain = load.args[d]->op == Op::kVar && seen.insert(static_cast<std::size_t>(load.args[d]->index)).second;
+        read[d] = static_cast<std::size_t>(load.args[d]->index);
+      }
+      for (std::size_t d = 0, axis = 0; plain && d < rank; ++d) {
+        if (read[d] < rank) continue;
+        while (axis < rank && (seen.contains(axis) || reader.axes[axis].extent.value != 1)) ++axis;
+        plain = axis < rank;
+        read[d] = axis++;
+      }
+      plain = plain && (!order || *order == read);
+      order = std::move(read);
+    });
+    return plain ? order : std::nullopt;
+  }
+
+  // A stage that reads another in place names its axes alike.
+  void NameAxes(std::size_t at) {
+    Stage& stage = stages_[at];
+    for (std::size_t i = 0; i < at && stage.reduction() == 0; ++i) {
+      const auto order = ReadOrder(stage, stages_[i].tensor);
+      if (!order || stages_[i].spatial != stage.spatial) continue;
+      for (std::size_t d = 0; d < order->size(); ++d) stage.axes[(*order)[d]].name = stages_[i].axes[d].name;
+      return;
+    }
+  }
+
+  // Different points of the reader read different elements: every index is one axis, up to sign and offset.
+  static bool ReadsOnce(const Stage& reader, const Expr& load) {
+    std::set<std::size_t> seen;
+    for (const ExprPtr& index : load.args) {
+      const auto affine = AsAffine(*index, static_cast<int>(reader.axes.size()));
+      if (!affine) return false;
+      int axes = 0;
+      for (std::size_t a = 0; a < reader.axes.size(); ++a) {
+        if (affine->coefficients[a] == 0) continue;
+        seen.insert(a);
+        ++axes;
+      }
+      if (axes > 1) return false;
+    }
+    for (std::size_t a = 0; a < reader.axes.size(); ++a)
+      if (reader.axes[a].extent.value > 1 && !seen.contains(a)) return false;
+    return true;
   }
 
   void DropUnread() {
@@ -238,7 +342,8 @@ class Assembler {
   const Graph& graph_;
   const std::set<int>& outputs_;
   std::vector<Stage> stages_;
-  std::vector<bool> contraction_;
+  std::vector<bool> contraction_;    // by stage, before any is dropped
+  std::set<int> contraction_of_;     // tensors of contractions' stages
   std::map<int, std::size_t> made_;
   std::vector<IndexUse> index_uses_;
 };

@@ -76,6 +76,12 @@ class GraphBuilder {
     if (known) target.constant = Compact(tensor.data);
   }
 
+  // A Constant node's data are in no initializer: they stay with the value, also where it is a weight.
+  void SetNodeConstant(Value& target, const OnnxTensor& tensor) {
+    SetConstant(target, tensor);
+    if (!target.constant) target.constant = tensor.data;
+  }
+
   void AddGiven(const std::map<std::string, Shape>& shapes) {
     for (std::size_t i = 0; i < model_.initializers.size(); ++i) {
       const OnnxTensor& tensor = model_.initializers[i];
@@ -191,7 +197,7 @@ class GraphBuilder {
       Value& made = value(outputs[0]);
       made = TypedValue(made.name, tensor.element_type);
       made.storage = outputs[0];
-      SetConstant(made, tensor);
+      SetNodeConstant(made, tensor);
       return true;
     }
     if (node.op == "ConstantOfShape") return FoldConstantOfShape(op);

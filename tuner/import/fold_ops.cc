@@ -24,7 +24,7 @@ ConstantPtr ReadConstant(const OpContext& op) {
 
 ConstantPtr ReadShape(OpContext& op) {
   if (!op.Has(0) || !op.InValue(0).has_shape) return nullptr;
-  const Shape& shape = op.InShape(0);
+  const Shape shape = op.InShape(0);
   const auto rank = static_cast<std::int64_t>(shape.size());
   const auto place = [rank](std::int64_t at) { return std::clamp<std::int64_t>(at < 0 ? at + rank : at, 0, rank); };
   const std::int64_t start = place(op.Int("start", 0)), end = std::max(start, place(op.Int("end", rank)));

@@ -83,7 +83,7 @@ std::vector<std::string> Epilogue(const std::vector<std::string>& ops) {
   const bool erf_gelu = count("Erf") > 0 && count("Mul") > 0;
   const bool tanh_gelu = count("Tanh") > 0 && count("Pow") > 0;
   const bool silu = !erf_gelu && count("Sigmoid") > 0 && count("Mul") > 0;
-  bool bias = false;
+  bool bias = false, product = false;
   for (const auto& op : ops) {
     if (erf_gelu || tanh_gelu) {
       if (op == "Add" && !bias) names.push_back("add");
@@ -92,8 +92,9 @@ std::vector<std::string> Epilogue(const std::vector<std::string>& ops) {
     }
     if (silu && op == "Sigmoid") {
       names.push_back("silu");
-    } else if (!(silu && op == "Mul" && std::find(names.begin(), names.end(), "silu") != names.end() &&
-                 names.back() == "silu")) {
+    } else if (silu && op == "Mul" && !product) {
+      product = true;  // x * sigmoid(x)
+    } else {
       names.push_back(Lower(op == "BatchNormalization" ? "batchnorm" : op));
     }
   }

@@ -168,12 +168,14 @@ ExprPtr OpContext::Load(int id, Exprs indices) const {
   return LoadExpr(id, std::move(indices), value.type);
 }
 
-ExprPtr OpContext::Broadcast(int id, const Exprs& axes) const {
+ExprPtr OpContext::Broadcast(int id, const Stage& stage) const {
   const Value& value = graph.values[static_cast<std::size_t>(id)];
-  const std::size_t rank = value.shape.size();
+  const std::size_t rank = value.shape.size(), first = static_cast<std::size_t>(stage.spatial) - rank;
   Exprs indices;
-  for (std::size_t d = 0; d < rank; ++d)
-    indices.push_back(value.shape[d] == 1 ? IntExpr(0) : axes[axes.size() - rank + d]);
+  for (std::size_t d = 0; d < rank; ++d) {
+    const bool repeats = value.shape[d] == 1 && stage.axes[first + d].extent.value != 1;
+    indices.push_back(repeats ? IntExpr(0) : VarExpr(static_cast<int>(first + d)));
+  }
   return Load(id, std::move(indices));
 }
 

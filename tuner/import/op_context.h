@@ -31,8 +31,9 @@ class OpContext {
   int inputs() const { return static_cast<int>(inputs_.size()); }
   bool Has(int input) const { return input < inputs() && inputs_[static_cast<std::size_t>(input)] >= 0; }
   int In(int input) const { return inputs_[static_cast<std::size_t>(input)]; }
+  // Valid until the next value is made (Temp, ViewOf).
   const Value& InValue(int input) const { return graph.values[static_cast<std::size_t>(In(input))]; }
-  const Shape& InShape(int input) const { return InValue(input).shape; }
+  Shape InShape(int input) const { return InValue(input).shape; }
   int outputs() const { return static_cast<int>(outputs_.size()); }
   // The output is there and something reads it.
   bool Wants(int output) const;
@@ -74,8 +75,8 @@ class OpContext {
   // --- expressions
   // A load, or the literal where the value is a known constant of equal elements.
   ExprPtr Load(int value, Exprs indices) const;
-  // The value at `axes` (those of a shape it broadcasts to, aligned at the end).
-  ExprPtr Broadcast(int value, const Exprs& axes) const;
+  // The value at the spatial axes of a stage whose shape it broadcasts to, aligned at the end.
+  ExprPtr Broadcast(int value, const Stage& stage) const;
 
   struct Piece {
     UnitKind kind;

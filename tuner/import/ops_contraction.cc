@@ -152,7 +152,7 @@ Result<void> Gemm(OpContext& op) {
   ExprPtr y = op.Load(sum, axes);
   y = y * Literal(alpha, y->type);
   if (has_c) {
-    const ExprPtr c = op.Broadcast(op.In(2), axes);
+    const ExprPtr c = op.Broadcast(op.In(2), finish);
     y = y + c * Literal(beta, y->type);
   }
   finish.body = std::move(y);

@@ -258,7 +258,7 @@ Result<void> Expand(OpContext& op) {
     return {};
   }
   Stage stage = MakeStage(op.Out(0, op.InValue(0).type, shape), shape);
-  stage.body = op.Broadcast(op.In(0), AxesOf(stage));
+  stage.body = op.Broadcast(op.In(0), stage);
   op.kind = UnitKind::kMovement;
   op.Emit(std::move(stage));
   return {};
@@ -297,7 +297,7 @@ Result<void> Rearrange(OpContext& op, const Shape& split, const std::vector<std:
 Result<void> DepthToSpace(OpContext& op) {
   const std::int64_t block = op.Int("blocksize", 1);
   const bool columns_first = op.Text("mode", "DCR") == "CRD";
-  const Shape& x = op.InShape(0);
+  const Shape x = op.InShape(0);
   if (x.size() != 4 || block < 1 || x[1] % (block * block) != 0) return Unsupported("an input of shape " + ShapeText(x));
   const std::int64_t depth = x[1] / (block * block);
   const Shape shape = {x[0], depth, x[2] * block, x[3] * block};
@@ -308,7 +308,7 @@ Result<void> DepthToSpace(OpContext& op) {
 
 Result<void> SpaceToDepth(OpContext& op) {
   const std::int64_t block = op.Int("blocksize", 1);
-  const Shape& x = op.InShape(0);
+  const Shape x = op.InShape(0);
   if (x.size() != 4 || block < 1 || x[2] % block != 0 || x[3] % block != 0)
     return Unsupported("an input of shape " + ShapeText(x));
   return Rearrange(op, {x[0], x[1], x[2] / block, block, x[3] / block, block}, {0, 3, 5, 1, 2, 4},

@@ -95,8 +95,8 @@ Result<void> LayerNormalization(OpContext& op) {
   const Moments moments = EmitMoments(op, static_cast<std::size_t>(axis));
   Stage stage = MakeStage(op.Out(0, type, moments.shape), moments.shape);
   const Exprs axes = AxesOf(stage);
-  stage.body = Normalised(op, moments, axes, epsilon) * op.Broadcast(op.In(1), axes);
-  if (op.Has(2)) stage.body = stage.body + op.Broadcast(op.In(2), axes);
+  stage.body = Normalised(op, moments, axes, epsilon) * op.Broadcast(op.In(1), stage);
+  if (op.Has(2)) stage.body = stage.body + op.Broadcast(op.In(2), stage);
   op.Emit(std::move(stage));
   return {};
 }

@@ -13,9 +13,8 @@ Result<void> LowerPointwise(OpContext& op, const std::vector<int>& inputs, DataT
   for (const int id : inputs) shapes.push_back(op.graph.values[static_cast<std::size_t>(id)].shape);
   KINDRED_TRY(const Shape shape, BroadcastShapes(op, shapes));
   Stage stage = MakeStage(op.Out(0, type, shape), shape);
-  const Exprs axes = AxesOf(stage);
   Exprs x;
-  for (const int id : inputs) x.push_back(op.Broadcast(id, axes));
+  for (const int id : inputs) x.push_back(op.Broadcast(id, stage));
   stage.body = body(x);
   op.kind = UnitKind::kPointwise;
   op.Emit(std::move(stage));

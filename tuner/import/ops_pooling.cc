@@ -93,7 +93,7 @@ bool AnyLeaves(const std::vector<Window>& windows) {
 }
 
 Result<std::vector<Window>> PoolWindows(OpContext& op) {
-  const Shape& x = op.InShape(0);
+  const Shape x = op.InShape(0);
   if (x.size() < 3) return Unsupported("an input of shape " + ShapeText(x));
   return ReadWindows(op, Shape(x.begin() + 2, x.end()), {});
 }
@@ -164,7 +164,7 @@ Result<void> AveragePool(OpContext& op) {
 
 template <Combiner kCombiner>
 Result<void> GlobalPool(OpContext& op) {
-  const Shape& x = op.InShape(0);
+  const Shape x = op.InShape(0);
   if (x.size() < 3) return Unsupported("an input of shape " + ShapeText(x));
   const DataType type = op.InValue(0).type;
   const bool mean = kCombiner == Combiner::kSum;

@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 
+#include "schedules/canonical.h"
 #include "tuner/import/assemble.h"
 #include "tuner/import/group_graph.h"
 #include "tuner/import/view_index.h"
@@ -111,10 +112,42 @@ class Partitioner {
     if (Kind(anchor) == UnitKind::kContraction) units = TakeOperands(anchor);
     const std::int64_t elements = SpatialPoints(groups_.unit(anchor).stages.back());
     const auto fits = [&](const std::vector<int>& group, int u) {
-      if (Kind(u) != UnitKind::kPointwise) return false;
-      return ReadsInPlace(group, u, {elements, 1});
+      if (Kind(u) == UnitKind::kMovement) return Kind(anchor) == UnitKind::kContraction && Transposes(group, u, elements);
+      return Kind(u) == UnitKind::kPointwise && ReadsInPlace(group, u, {elements, 1});
     };
-    Commit(anchor, BestPrefix(units, fits, [](const std::vector<int>&, int) { return false; }));
+    Commit(anchor, BestPrefix(anchor, units, fits, [](const std::vector<int>&, int) { return false; }));
+  }
+
+  // A transposition of all elements of the group's only result. Units behind it would not read in place.
+  bool Transposes(const std::vector<int>& group, int u, std::int64_t elements) const {
+    const Unit& unit = groups_.unit(u);
+    if (unit.stages.size() != 1 || SpatialPoints(unit.stages[0]) != elements || unit.stages[0].body->op != Op::kLoad)
+      return false;
+    const Expr& load = *unit.stages[0].body;
+    const Value& from = value(load.index);
+    const int maker = groups_.Maker(from.storage);
+    if (std::find(group.begin(), group.end(), maker) == group.end() || ElementCount(from.shape) != elements) return false;
+    std::set<int> axes;
+    for (const ExprPtr& index : load.args)
+      if (index->op != Op::kVar || !axes.insert(index->index).second) return false;
+    const std::set<int> escaping = groups_.Escaping(With(group, u));
+    return escaping.size() == 1 && *escaping.begin() == unit.values.front();
+  }
+
+  // What stands behind a reduction reads it element by element at plain axes, as the sketches of contractions
+  // and windows need it. Axes that the canonical form merges count as one.
+  static bool PlainEpilogue(const Workload& workload) {
+    const auto plain = [](const Workload& w) {
+      bool all = true;
+      for (const Stage& stage : w.stages)
+        if (stage.reduction() == 0)
+          VisitLoads(stage, [&](const Expr& load) {
+            if (w.tensors[static_cast<std::size_t>(load.index)].role != Role::kTemporary) return;
+            for (const ExprPtr& index : load.args) all = all && (index->op == Op::kVar || index->op == Op::kInt);
+          });
+      return all;
+    };
+    return plain(workload) || plain(Canonicalize(workload).workload);
   }
 
   // Every load that `u` does of a value made in `group` reads element i, or the row of element i, for element i.
@@ -148,14 +181,16 @@ class Partitioner {
 
   // Adds units that `consumer` or `producer` accept as long as there are any, then goes back to the largest
   // group on the way from which the fewest values escape.
-  std::vector<int> BestPrefix(std::vector<int> units, const Fits& consumer, const Fits& producer) {
+  std::vector<int> BestPrefix(int anchor, std::vector<int> units, const Fits& consumer, const Fits& producer) {
     std::vector<int> best = units;
     std::size_t fewest = groups_.Escaping(units).size();
     std::set<int> refused;
     for (int next = Candidate(units, consumer, producer, refused); next >= 0;
          next = Candidate(units, consumer, producer, refused)) {
       const std::vector<int> larger = With(units, next);
-      if (!groups_.Convex(larger) || !Try(larger)) {
+      const bool behind_anchor = Kind(anchor) != UnitKind::kRow;
+      const auto workload = groups_.Convex(larger) ? Try(larger) : std::nullopt;
+      if (!workload || (behind_anchor && !PlainEpilogue(*workload))) {
         refused.insert(next);
         continue;
       }
@@ -216,7 +251,7 @@ class Partitioner {
       }
       return true;
     };
-    Commit(anchor, BestPrefix({anchor}, consumer, producer));
+    Commit(anchor, BestPrefix(anchor, {anchor}, consumer, producer));
   }
 
   // All reductions run over the same trailing elements of every row.

@@ -60,9 +60,11 @@ Result<KernelPackage> FromTrial(const Asked& asked, const TrialRecord& trial, Ma
                         {"predicted_ns", trial.predicted_ns},
                         {"cache_state", trial.cache_state},
                         {"gflops", static_cast<double>(Flop(asked.canonical.workload)) / trial.median_ns}};
-  package.provenance = {{"device", Device(device)}, {"compiler", trial.compiler}, {"flags", trial.flags},
-                        {"driver", trial.driver},   {"version", trial.version},   {"worker", trial.worker},
-                        {"session", trial.session}, {"trial", trial.id},          {"time_ms", trial.time_ms},
+  package.provenance = {{"device", Device(device)},   {"compiler", package.kernel.compiler},
+                        {"compiler_version", trial.compiler}, {"flags", trial.flags},
+                        {"driver", trial.driver},     {"version", trial.version},
+                        {"worker", trial.worker},     {"session", trial.session},
+                        {"trial", trial.id},          {"time_ms", trial.time_ms},
                         {"searcher", trial.searcher}};
   return package;
 }

@@ -173,6 +173,8 @@ Result<void> TuningSession::RunRound(int index, std::int64_t size, const std::fu
     for (const Candidate& candidate : round.candidates) pointers.push_back(&candidate);
     for (const Prediction& p : task.model->Predict(pointers)) round.predicted_ns.push_back(p.ns);
   }
+  for (const Error& defect : task.searcher->TakeErrors())
+    progress.Note(fmt::format("{}: a schedule could not be lowered: {}", task.name, defect.message));
   if (!TakeLogged(round, progress)) return AbsorbLog();
   if (round.candidates.empty()) {
     task.exhausted = true;

@@ -13,7 +13,7 @@ namespace kindred {
 
 // Above this a reference computes a sample of the outputs: in plain loops of f64 it is about a
 // second.
-inline constexpr std::int64_t kReferenceFlopLimit = 500'000'000;
+inline constexpr std::int64_t kReferenceFlopLimit = 1'000'000'000;
 // The same for the elements of all stages: each takes 16 bytes twice, value and bound.
 inline constexpr std::int64_t kReferenceElementLimit = 16'000'000;
 

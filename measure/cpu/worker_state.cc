@@ -7,14 +7,13 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
-#include <iterator>
 #include <memory>
 #include <new>
 #include <optional>
 
 #include "measure/cpu/control_kernel.h"
 #include "measure/cpu/fault_report.h"
-#include "measure/internal/cache_directory.h"
+#include "measure/cpu/reference_file.h"
 #include "measure/internal/cpu_info.h"
 #include "schedules/inputs.h"
 #include "schedules/text_form.h"
@@ -31,8 +30,6 @@ namespace kindred {
 namespace {
 
 using EntryFunction = int (*)(void* const* buffers, const std::int64_t* extents, void* workspace);
-
-constexpr std::string_view kReferenceMagic = "KDREF1\n";
 
 struct LibraryCloser {
   void operator()(void* handle) const { dlclose(handle); }
@@ -76,20 +73,6 @@ Outcome Failure(Status status, std::string message) {
 void Name(const GuardedBuffer& buffer, bool read_only) {
   AddRegion({buffer.begin(), buffer.end(), buffer.data(), buffer.bytes(), read_only},
             buffer.name());
-}
-
-template <typename T>
-void Append(std::string& bytes, const std::vector<T>& values) {
-  bytes.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T));
-}
-
-template <typename T>
-bool Take(std::string_view& bytes, std::vector<T>& values, std::size_t count) {
-  if (bytes.size() / sizeof(T) < count) return false;
-  values.resize(count);
-  std::memcpy(values.data(), bytes.data(), count * sizeof(T));
-  bytes.remove_prefix(count * sizeof(T));
-  return true;
 }
 
 }  // namespace
@@ -164,41 +147,9 @@ Result<void> WorkerState::Open(const OpenRequest& request) {
 }
 
 Result<void> WorkerState::LoadReference(const std::string& file) {
-  std::ifstream stream(file, std::ios::binary);
-  const std::string content(std::istreambuf_iterator<char>(stream), {});
-  std::string_view bytes = content;
-  const std::string head = std::string(kReferenceMagic) + inputs_hash_.Hex();
-  if (!bytes.starts_with(head)) return NotFound("no reference of these inputs in " + file);
-  bytes.remove_prefix(head.size());
-  for (ExpectedOutput& e : expected_) {
-    std::vector<std::uint64_t> shape;  // elements, whether they are integers
-    bool complete = Take(bytes, shape, 2);
-    if (complete) {
-      e.integral = shape[1] != 0;
-      complete =
-          (e.integral ? Take(bytes, e.integers, shape[0]) : Take(bytes, e.values, shape[0])) &&
-          Take(bytes, e.bounds, shape[0]);
-    }
-    if (!complete) return NotFound("the reference file " + file + " is cut short");
-  }
+  KINDRED_CHECK(ReadReference(file, inputs_hash_, expected_));
   has_reference_ = true;
   return {};
-}
-
-Result<void> WorkerState::WriteReference(const std::string& file) const {
-  std::string bytes = std::string(kReferenceMagic) + inputs_hash_.Hex();
-  for (const ExpectedOutput& e : expected_) {
-    Append(bytes, std::vector<std::uint64_t>{e.bounds.size(), e.integral ? 1u : 0u});
-    Append(bytes, e.integers);
-    Append(bytes, e.values);
-    Append(bytes, e.bounds);
-  }
-  const std::string unfinished = file + "." + std::to_string(getpid());
-  Result<void> written = WriteFile(unfinished, bytes);
-  if (written && rename(unfinished.c_str(), file.c_str()) != 0)
-    written = Environment("cannot write " + file + ": " + std::strerror(errno));
-  if (!written) unlink(unfinished.c_str());
-  return written;
 }
 
 Result<WorkerState::LoadedKernel> WorkerState::Load(const KernelCall& call) {
@@ -302,7 +253,7 @@ Result<void> WorkerState::ComputeReference(const ComputeReferenceRequest& reques
     }
   }
   has_reference_ = true;
-  if (took_s >= request.keep_from_s) return WriteReference(request.file);
+  if (took_s >= request.keep_from_s) return WriteReference(request.file, inputs_hash_, expected_);
   return {};
 }
 

@@ -35,7 +35,6 @@ class WorkerState {
   Outcome Run(LoadedKernel& kernel, const CandidateRequest& request);
   // Empty where all outputs are right and nothing else was written.
   Outcome Check(const LoadedKernel& kernel) const;
-  Result<void> WriteReference(const std::string& file) const;
 
   Workload workload_;
   std::vector<std::int64_t> extents_;  // of the symbolic axes

@@ -1,5 +1,6 @@
-// The contraction sketch: GEMM, batched products, convolution, any einsum of two operands, with pointwise
-// stages fused. Recognition in contraction_pattern, decisions in contraction_plan, code in contraction_lower.
+// The contraction sketch: GEMM, batched products, convolution, any einsum of two operands, with
+// pointwise stages fused. Recognition in contraction_pattern, decisions in contraction_plan, code
+// in contraction_lower.
 #include <memory>
 #include <utility>
 
@@ -28,7 +29,8 @@ class ContractionSketch : public Sketch {
     Chooser chooser(path);
     const ContractionPlan plan = Decide(pattern_, target_, chooser);
     if (chooser.pending())
-      return Internal("contraction schedule is incomplete: '" + chooser.pending()->name + "' is not decided");
+      return Internal("contraction schedule is incomplete: '" + chooser.pending()->name +
+                      "' is not decided");
     Program program = LowerContraction(workload_, pattern_, plan, target_);
     program.head_comment = "sketch = contraction\n" + chooser.text();
     return program;

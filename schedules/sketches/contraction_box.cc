@@ -39,7 +39,12 @@ StmtPtr CopyConstantRun(Program& program, int buffer, const ExprPtr& to, std::in
 
 BoxCopy::BoxCopy(const OperandAccess& operand, DataType type, std::vector<std::int64_t> box,
                  std::vector<std::int64_t> full, int x, int y, int blocked)
-    : operand_(operand), type_(type), box_(std::move(box)), full_(std::move(full)), x_(x), y_(y),
+    : operand_(operand),
+      type_(type),
+      box_(std::move(box)),
+      full_(std::move(full)),
+      x_(x),
+      y_(y),
       blocked_(blocked) {
   const std::size_t rank = operand_.index.size();
   dimensions_.resize(rank);
@@ -129,7 +134,8 @@ ExprPtr BoxCopy::Offset(std::span<const ExprPtr> axes) const {
       offset = offset + reach * dimension.stride;
       continue;
     }
-    const ExprPtr& own = axes[static_cast<std::size_t>(static_cast<int>(d) == x_dimension_ ? x_ : y_)];
+    const ExprPtr& own =
+        axes[static_cast<std::size_t>(static_cast<int>(d) == x_dimension_ ? x_ : y_)];
     if (dimension.phases > 1)
       offset = offset + (reach % IntExpr(dimension.step)) * dimension.phase_stride;
     offset = offset + (own + reach / IntExpr(dimension.step)) * dimension.stride;
@@ -137,7 +143,8 @@ ExprPtr BoxCopy::Offset(std::span<const ExprPtr> axes) const {
   return offset;
 }
 
-StmtPtr BoxCopy::FillRun(Program& program, int buffer, const ExprPtr& to, const ExprPtr& count) const {
+StmtPtr BoxCopy::FillRun(Program& program, int buffer, const ExprPtr& to,
+                         const ExprPtr& count) const {
   const ExprPtr value =
       operand_.pad_value ? CastExpr(type_, operand_.pad_value) : Constant(0, type_);
   if (count->op == Op::kInt)
@@ -159,12 +166,15 @@ StmtPtr BoxCopy::CopyRun(Program& program, int source, int buffer, const ExprPtr
               [&](const ExprPtr& j) { return Store(buffer, to + j, value(j)); });
 }
 
-// One row of the box at buffer[to...]; `from` is the address of its column 0 in the source, and `first` that
-// column's index in the tensor. `row_inside`: condition that the row lies in the tensor, nullptr: it does.
-StmtPtr BoxCopy::Row(Program& program, int source, int buffer, const ExprPtr& to, const ExprPtr& from,
-                     const ExprPtr& first, const ExprPtr& row_inside, std::int64_t lanes) const {
+// One row of the box at buffer[to...]; `from` is the address of its column 0 in the source, and
+// `first` that column's index in the tensor. `row_inside`: condition that the row lies in the
+// tensor, nullptr: it does.
+StmtPtr BoxCopy::Row(Program& program, int source, int buffer, const ExprPtr& to,
+                     const ExprPtr& from, const ExprPtr& first, const ExprPtr& row_inside,
+                     std::int64_t lanes) const {
   const bool has_x = x_dimension_ >= 0;
-  const Dimension columns = has_x ? dimensions_[static_cast<std::size_t>(x_dimension_)] : Dimension{};
+  const Dimension columns =
+      has_x ? dimensions_[static_cast<std::size_t>(x_dimension_)] : Dimension{};
   const std::int64_t step = has_x ? columns.step : 1;
   const std::int64_t source_step =
       has_x ? step * tensor_strides_[static_cast<std::size_t>(x_dimension_)] : 1;
@@ -176,15 +186,15 @@ StmtPtr BoxCopy::Row(Program& program, int source, int buffer, const ExprPtr& to
     std::vector<StmtPtr> parts;
     // Columns left of the tensor, inside, and right of it.
     const ExprPtr size = IntExpr(columns.size), zero = IntExpr(0);
-    const ExprPtr left = Named(
-        program, parts, "left",
-        Minimum(Maximum((IntExpr(step - 1) - first) / IntExpr(step), zero), size));
-    const ExprPtr right = Named(
-        program, parts, "right",
-        Minimum(Maximum((IntExpr(width + step - 1) - first) / IntExpr(step), left), size));
+    const ExprPtr left =
+        Named(program, parts, "left",
+              Minimum(Maximum((IntExpr(step - 1) - first) / IntExpr(step), zero), size));
+    const ExprPtr right =
+        Named(program, parts, "right",
+              Minimum(Maximum((IntExpr(width + step - 1) - first) / IntExpr(step), left), size));
     parts.push_back(FillRun(program, buffer, to, left));
-    parts.push_back(CopyRun(program, source, buffer, to + left, from + left * source_step, source_step,
-                            right - left, lanes));
+    parts.push_back(CopyRun(program, source, buffer, to + left, from + left * source_step,
+                            source_step, right - left, lanes));
     parts.push_back(FillRun(program, buffer, to + right, size - right));
     copy = Block(std::move(parts));
   }
@@ -193,7 +203,8 @@ StmtPtr BoxCopy::Row(Program& program, int source, int buffer, const ExprPtr& to
 }
 
 StmtPtr BoxCopy::Fill(Program& program, int source, int buffer, const ExprPtr& base,
-                      std::span<const ExprPtr> origin, const ExprPtr& run, std::int64_t lanes) const {
+                      std::span<const ExprPtr> origin, const ExprPtr& run,
+                      std::int64_t lanes) const {
   // Dimensions from outside: the plain ones, rows, phases of y, phases of x, columns (in Row).
   std::vector<std::size_t> plain;
   for (std::size_t d = 0; d < dimensions_.size(); ++d)
@@ -237,19 +248,19 @@ StmtPtr BoxCopy::Fill(Program& program, int source, int buffer, const ExprPtr& b
     return Loop(program, "row", dimension.size, LoopKind::kSerial, [&](const ExprPtr& row) {
       return Loop(program, "py", dimension.phases, LoopKind::kSerial, [&](const ExprPtr& py) {
         std::vector<StmtPtr> body;
-        const ExprPtr index =
-            Named(program, body, "iy", corner(d) + row * dimension.step + py);
+        const ExprPtr index = Named(program, body, "iy", corner(d) + row * dimension.step + py);
         Place next;
         next.to = place.to + row * dimension.stride + py * dimension.phase_stride;
         next.from = place.from + index * tensor_strides_[d];
-        next.inside = dimension.check ? and_inside(place.inside, index, operand_.shape[d]) : place.inside;
+        next.inside =
+            dimension.check ? and_inside(place.inside, index, operand_.shape[d]) : place.inside;
         body.push_back(columns(next));
         return Block(std::move(body));
       });
     });
   };
   std::function<StmtPtr(std::size_t, const Place&)> nest = [&](std::size_t level,
-                                                                const Place& place) -> StmtPtr {
+                                                               const Place& place) -> StmtPtr {
     if (level == plain.size()) return rows(place);
     const std::size_t d = plain[level];
     const Dimension& dimension = dimensions_[d];
@@ -261,7 +272,8 @@ StmtPtr BoxCopy::Fill(Program& program, int source, int buffer, const ExprPtr& b
       Place next;
       next.to = place.to + i * dimension.stride;
       next.from = place.from + index * tensor_strides_[d];
-      next.inside = dimension.check ? and_inside(place.inside, index, operand_.shape[d]) : place.inside;
+      next.inside =
+          dimension.check ? and_inside(place.inside, index, operand_.shape[d]) : place.inside;
       body.push_back(nest(level + 1, next));
       return Block(std::move(body));
     });

@@ -25,8 +25,8 @@ StmtPtr Loop(Program& program, std::string name, std::int64_t extent, LoopKind k
 }
 
 // A value computed once and named; constants and variables stay as they are.
-inline ExprPtr Named(Program& program, std::vector<StmtPtr>& statements, std::string name, ExprPtr value,
-                     DataType type = DataType::kI64) {
+inline ExprPtr Named(Program& program, std::vector<StmtPtr>& statements, std::string name,
+                     ExprPtr value, DataType type = DataType::kI64) {
   if (value->op == Op::kInt || value->op == Op::kVar) return value;
   const int var = program.AddVar(std::move(name), type);
   statements.push_back(Let(var, std::move(value)));

@@ -39,10 +39,10 @@ Epilogue::Epilogue(internal::Lowering& lowering, const PointwiseChain& chain)
             }
             record(internal::FlatIndex(workload.tensors[static_cast<std::size_t>(tensor)], indices),
                    false);
-            return LoadExpr(lowering_.BufferOf(tensor),
-                            {internal::FlatIndex(
-                                workload.tensors[static_cast<std::size_t>(tensor)], indices)},
-                            type);
+            return LoadExpr(
+                lowering_.BufferOf(tensor),
+                {internal::FlatIndex(workload.tensors[static_cast<std::size_t>(tensor)], indices)},
+                type);
           });
     }
     const Tensor& tensor = workload.tensors[static_cast<std::size_t>(stage.tensor)];
@@ -104,7 +104,8 @@ StmtPtr Epilogue::Emit(std::span<const ExprPtr> axes, int x, std::int64_t lanes,
               if (const auto found = values.find(id); found != values.end()) return found->second;
               return LoadExpr(
                   lowering_.BufferOf(id),
-                  {internal::FlatIndex(workload.tensors[static_cast<std::size_t>(id)], indices)}, type);
+                  {internal::FlatIndex(workload.tensors[static_cast<std::size_t>(id)], indices)},
+                  type);
             });
       }
       result = CastExpr(tensor.type, result);
@@ -117,7 +118,8 @@ StmtPtr Epilogue::Emit(std::span<const ExprPtr> axes, int x, std::int64_t lanes,
       }
       if (loaded_later_[i]) values[stage.tensor] = result;
       if (output)
-        body.push_back(Store(lowering_.BufferOf(stage.tensor), internal::FlatIndex(tensor, point), result));
+        body.push_back(
+            Store(lowering_.BufferOf(stage.tensor), internal::FlatIndex(tensor, point), result));
     }
     return Block(std::move(body));
   };

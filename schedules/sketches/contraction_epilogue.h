@@ -1,5 +1,5 @@
-// The pointwise stages after an anchor, computed on the anchor's values just before they are stored.
-// Serves contraction and window sketches. One object per program under construction.
+// The pointwise stages after an anchor, computed on the anchor's values just before they are
+// stored. Serves contraction and window sketches. One object per program under construction.
 #pragma once
 
 #include <functional>
@@ -23,8 +23,8 @@ class Epilogue {
   // y*extent_x + x may stand for x, with y = 0, in every load and store.
   bool Joins(int y, int x, std::int64_t extent_x) const;
 
-  // Statements for `lanes` neighbours along x from the point axes[] (one value per anchor axis; lanes = 1: one
-  // point). `value(l)` is the anchor's value, in its accumulator's type, at lane l.
+  // Statements for `lanes` neighbours along x from the point axes[] (one value per anchor axis;
+  // lanes = 1: one point). `value(l)` is the anchor's value, in its accumulator's type, at lane l.
   StmtPtr Emit(std::span<const ExprPtr> axes, int x, std::int64_t lanes,
                const std::function<ExprPtr(const ExprPtr&)>& value);
 

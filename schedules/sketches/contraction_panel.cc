@@ -17,10 +17,11 @@ StmtPtr EmitPanels(Program& program, const PanelSpec& spec,
   const auto reduction_loops = [&](const std::function<StmtPtr()>& body) {
     std::function<StmtPtr(std::size_t)> nest = [&](std::size_t level) -> StmtPtr {
       if (level == k.size()) return body();
-      return Loop(program, "k", spec.reduction[level], LoopKind::kSerial, [&](const ExprPtr& value) {
-        k[level] = value;
-        return nest(level + 1);
-      });
+      return Loop(program, "k", spec.reduction[level], LoopKind::kSerial,
+                  [&](const ExprPtr& value) {
+                    k[level] = value;
+                    return nest(level + 1);
+                  });
     };
     return nest(0);
   };

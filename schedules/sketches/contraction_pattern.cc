@@ -31,8 +31,8 @@ std::set<int> LoadedTensors(const Expr& e) {
   return tensors;
 }
 
-// Every load of `tensor` in `body` names each of `axes` spatial axes once, plainly; returns the axis that
-// each dimension of the tensor is read at (the same for all loads), nullopt if not so.
+// Every load of `tensor` in `body` names each of `axes` spatial axes once, plainly; returns the
+// axis that each dimension of the tensor is read at (the same for all loads), nullopt if not so.
 std::optional<std::vector<int>> PlainLoadAxes(const Expr& body, int tensor, int axes) {
   std::optional<std::vector<int>> result;
   bool plain = true;
@@ -106,7 +106,8 @@ std::optional<PointwiseChain> MatchPointwiseChain(const Workload& workload) {
   const Stage& anchor = workload.stages[static_cast<std::size_t>(chain.anchor)];
 
   // Stages that need the anchor come after it; the others before.
-  std::vector<int> axes_of(workload.tensors.size(), -1);  // index into after_axes, -1 not of the chain
+  std::vector<int> axes_of(workload.tensors.size(),
+                           -1);  // index into after_axes, -1 not of the chain
   std::vector<int> identity;
   for (int axis = 0; axis < anchor.spatial; ++axis) identity.push_back(axis);
   std::vector<std::vector<int>> known = {identity};
@@ -135,12 +136,13 @@ std::optional<PointwiseChain> MatchPointwiseChain(const Workload& workload) {
     chain.after.push_back(i);
     chain.after_axes.push_back(*axes);
   }
-  // A stage that the anchor does not need would be lost among those before it only if it followed it in
-  // order and was read by a later one: it still is computed first, so any order is right.
+  // A stage that the anchor does not need would be lost among those before it only if it followed
+  // it in order and was read by a later one: it still is computed first, so any order is right.
   return chain;
 }
 
-std::optional<OperandAccess> MatchOperand(const Workload& workload, const Stage& stage, const Expr& e) {
+std::optional<OperandAccess> MatchOperand(const Workload& workload, const Stage& stage,
+                                          const Expr& e) {
   const Expr* load = SkipCasts(&e);
   OperandAccess operand;
   if (load->op == Op::kPadded) {
@@ -185,7 +187,8 @@ std::optional<ContractionPattern> MatchContraction(const Workload& workload) {
   if (!left || !right) return std::nullopt;
   for (const OperandAccess* operand : {&*left, &*right})
     if (operand->type == DataType::kC64 || operand->type == DataType::kF8E4M3 ||
-        operand->type == DataType::kF8E5M2 || IsInteger(operand->type) != IsInteger(stage.accumulator) ||
+        operand->type == DataType::kF8E5M2 ||
+        IsInteger(operand->type) != IsInteger(stage.accumulator) ||
         ByteSize(operand->type) > ByteSize(stage.accumulator))
       return std::nullopt;
 
@@ -219,8 +222,8 @@ std::optional<ContractionPattern> MatchContraction(const Workload& workload) {
   for (int axis = 0; axis < stage.spatial; ++axis)
     if (!pattern.a.Uses(axis) && !pattern.b.Uses(axis)) return std::nullopt;
 
-  // Two output axes make one long vector axis where b slides over both (a plane of an image), or where
-  // the inner one is short.
+  // Two output axes make one long vector axis where b slides over both (a plane of an image), or
+  // where the inner one is short.
   if (order.size() >= 2) {
     const int y = order[order.size() - 2];
     const bool own = pattern.b.Uses(y) && !pattern.a.Uses(y);
@@ -231,10 +234,11 @@ std::optional<ContractionPattern> MatchContraction(const Workload& workload) {
         (slides || pattern.Extent(pattern.x) < kShortAxis))
       pattern.y = y;
   }
-  pattern.b_slides = pattern.b.padded || Slides(pattern.b, pattern.x, reduction) ||
-                     (pattern.y >= 0 && Slides(pattern.b, pattern.y, reduction)) ||
-                     (pattern.y >= 0 && pattern.b.Stride(pattern.y) !=
-                                            pattern.b.Stride(pattern.x) * pattern.Extent(pattern.x));
+  pattern.b_slides =
+      pattern.b.padded || Slides(pattern.b, pattern.x, reduction) ||
+      (pattern.y >= 0 && Slides(pattern.b, pattern.y, reduction)) ||
+      (pattern.y >= 0 &&
+       pattern.b.Stride(pattern.y) != pattern.b.Stride(pattern.x) * pattern.Extent(pattern.x));
 
   for (int axis = 0; axis < stage.spatial; ++axis)
     if (pattern.a.Uses(axis) && !pattern.b.Uses(axis) &&
@@ -242,7 +246,8 @@ std::optional<ContractionPattern> MatchContraction(const Workload& workload) {
       pattern.m = axis;
   for (const bool of_b : {true, false})
     for (int axis = 0; axis < stage.spatial; ++axis)
-      if (axis != pattern.x && axis != pattern.y && axis != pattern.m && pattern.b.Uses(axis) == of_b) {
+      if (axis != pattern.x && axis != pattern.y && axis != pattern.m &&
+          pattern.b.Uses(axis) == of_b) {
         pattern.outer.push_back(axis);
         pattern.outer_of_b += of_b ? 1 : 0;
       }

@@ -16,17 +16,19 @@ std::vector<std::int64_t> Sorted(std::set<std::int64_t> values) {
 }
 
 // Powers of two below `all`, and `all`.
-std::vector<std::int64_t> BlockOptions(std::int64_t all, std::initializer_list<std::int64_t> sizes) {
+std::vector<std::int64_t> BlockOptions(std::int64_t all,
+                                       std::initializer_list<std::int64_t> sizes) {
   std::set<std::int64_t> options = {all};
   for (const std::int64_t size : sizes)
     if (size < all) options.insert(size);
   return Sorted(options);
 }
 
-// Register tiles rows x vectors: accumulators, one vector of b each, one value of a fit the registers.
-// For every number of vectors the highest tile, one that divides the rows, one that balances them, and
-// smaller ones for low register pressure.
-std::vector<std::int64_t> TileOptions(std::int64_t rows, std::int64_t vectors, const Target& target) {
+// Register tiles rows x vectors: accumulators, one vector of b each, one value of a fit the
+// registers. For every number of vectors the highest tile, one that divides the rows, one that
+// balances them, and smaller ones for low register pressure.
+std::vector<std::int64_t> TileOptions(std::int64_t rows, std::int64_t vectors,
+                                      const Target& target) {
   std::set<std::int64_t> options;
   for (const std::int64_t v : {1, 2, 3, 4, 6, 8, 12}) {
     if (v > vectors) break;
@@ -42,8 +44,8 @@ std::vector<std::int64_t> TileOptions(std::int64_t rows, std::int64_t vectors, c
     for (const std::int64_t r : {highest - 1, highest * 2 / 3, std::int64_t{8}})
       if (r >= 1 && r <= highest) heights.insert(r);
     for (const std::int64_t r : heights) {
-      // Fewer than three rows read more than the multiply-adds can hide, fewer than twelve sums make them
-      // wait for each other: only where the workload has no more.
+      // Fewer than three rows read more than the multiply-adds can hide, fewer than twelve sums
+      // make them wait for each other: only where the workload has no more.
       const bool tall = r >= std::min<std::int64_t>(3, rows);
       const bool busy = r * v >= std::min<std::int64_t>(12, highest * v);
       if (tall && busy) options.insert(r * 100 + v);
@@ -76,16 +78,17 @@ ContractionColumns ColumnsOf(const ContractionPattern& pattern, std::int64_t row
   if (pattern.b_slides && !pattern.b.weight) {
     std::vector<std::int64_t> box = pattern.extents;
     for (const int axis : pattern.outer) box[static_cast<std::size_t>(axis)] = 1;
-    columns.pitch = BoxCopy(pattern.b, pattern.accumulator, box, pattern.extents, pattern.x, pattern.y, -1)
-                        .pitch();
+    columns.pitch =
+        BoxCopy(pattern.b, pattern.accumulator, box, pattern.extents, pattern.x, pattern.y, -1)
+            .pitch();
   }
   columns.length = (columns.block_rows - 1) * columns.pitch + pattern.Extent(pattern.x);
   return columns;
 }
 
 void DecideBuild(Chooser& chooser, std::string& compiler, std::vector<std::string>& flags) {
-  // Sums are named and vectors written out: -O2 loses nothing to -O3 and compiles in half the time. GCC's
-  // SLP pass tears the tile's named vectors apart.
+  // Sums are named and vectors written out: -O2 loses nothing to -O3 and compiles in half the time.
+  // GCC's SLP pass tears the tile's named vectors apart.
   const bool clang = chooser.Choose("compiler", {0, 1}, {"gcc", "clang"}) == 1;
   compiler = clang ? "clang" : "gcc";
   flags = {"-O2", "-mprefer-vector-width=512"};
@@ -156,10 +159,12 @@ ContractionPlan Decide(const ContractionPattern& pattern, const Target& target, 
   if (plan.n_outer && copy_b && pattern.y >= 0) {
     std::set<std::int64_t> counts;
     for (const std::int64_t count : {1, 2, 3, 4, 7, 8, 14, 16, 28})
-      if (count <= pattern.Extent(pattern.y)) counts.insert(EvenBlocks(pattern.Extent(pattern.y), count));
+      if (count <= pattern.Extent(pattern.y))
+        counts.insert(EvenBlocks(pattern.Extent(pattern.y), count));
     plan.row_blocks = chooser.Choose("row_blocks", Sorted(counts));
   }
-  const std::int64_t n_tiles = CeilDiv(ColumnsOf(pattern, plan.row_blocks).length, plan.TileColumns());
+  const std::int64_t n_tiles =
+      CeilDiv(ColumnsOf(pattern, plan.row_blocks).length, plan.TileColumns());
   const std::int64_t m_tiles = CeilDiv(m, plan.rows);
   if (plan.n_outer) {
     // A box is filled once for all of its columns.
@@ -171,15 +176,18 @@ ContractionPlan Decide(const ContractionPattern& pattern, const Target& target, 
     plan.n_block = chooser.Choose("column_block", BlockOptions(n_tiles, {4, 16}));
   }
   if (plan.n_block > 1 && plan.m_block > 1)
-    plan.n_tiles_outer = chooser.Choose("tile_order", {0, 1}, {"columns-rows", "rows-columns"}) == 0;
+    plan.n_tiles_outer =
+        chooser.Choose("tile_order", {0, 1}, {"columns-rows", "rows-columns"}) == 0;
   else
     plan.n_tiles_outer = plan.n_block > 1;
 
-  const std::int64_t innermost = pattern.k.size() > 1 ? pattern.Extent(pattern.k.back()) : plan.k_block;
+  const std::int64_t innermost =
+      pattern.k.size() > 1 ? pattern.Extent(pattern.k.back()) : plan.k_block;
   std::vector<std::int64_t> unrolls = {1};
   for (const std::int64_t u : {2, 4})
     if (u < innermost) unrolls.push_back(u);
-  if (innermost > 1 && innermost <= 8 && plan.rows * plan.vectors * innermost <= 256) unrolls.push_back(0);
+  if (innermost > 1 && innermost <= 8 && plan.rows * plan.vectors * innermost <= 256)
+    unrolls.push_back(0);
   plan.unroll = chooser.Choose("k_unroll", unrolls);
   DecideBuild(chooser, plan.compiler, plan.flags);
   return plan;

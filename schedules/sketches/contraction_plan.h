@@ -1,7 +1,8 @@
 // The decisions of a contraction's schedule, and what follows from them.
 //
-// Decide() asks for one decision after the other; Chooser answers from a path and stops at the first
-// decision that the path does not hold. Plans are plain values; lengths are in elements, blocks in tiles.
+// Decide() asks for one decision after the other; Chooser answers from a path and stops at the
+// first decision that the path does not hold. Plans are plain values; lengths are in elements,
+// blocks in tiles.
 #pragma once
 
 #include <cstdint>
@@ -40,24 +41,24 @@ struct ContractionPlan {
   ASource a = ASource::kPrepared;
   BSource b = BSource::kPrepared;
   std::int64_t rows = 1, vectors = 1, lanes = 1;  // register tile
-  std::int64_t k_block = 1;      // of the outermost reduction axis
-  bool n_outer = true;           // outer cache loop runs over columns (else over rows)
-  std::int64_t row_blocks = 1;   // blocks of y whose input is copied at once
+  std::int64_t k_block = 1;                       // of the outermost reduction axis
+  bool n_outer = true;                    // outer cache loop runs over columns (else over rows)
+  std::int64_t row_blocks = 1;            // blocks of y whose input is copied at once
   std::int64_t n_block = 1, m_block = 1;  // in tiles
-  bool n_tiles_outer = true;     // within a block: tiles of n outside those of m
-  std::int64_t unroll = 1;       // of the innermost reduction loop; 0: fully
+  bool n_tiles_outer = true;              // within a block: tiles of n outside those of m
+  std::int64_t unroll = 1;                // of the innermost reduction loop; 0: fully
   std::string compiler = "gcc";
   std::vector<std::string> flags;
 
   std::int64_t TileColumns() const { return vectors * lanes; }
 };
 
-// Columns of one row block as the tiles see them: y*pitch + x. `pitch` is that of the copied box (or
-// the extent of x), rows those of one block.
+// Columns of one row block as the tiles see them: y*pitch + x. `pitch` is that of the copied box
+// (or the extent of x), rows those of one block.
 struct ContractionColumns {
   std::int64_t block_rows = 1;  // of y
   std::int64_t pitch = 1;
-  std::int64_t length = 1;      // (block_rows - 1) * pitch + extent of x
+  std::int64_t length = 1;  // (block_rows - 1) * pitch + extent of x
 };
 ContractionColumns ColumnsOf(const ContractionPattern& pattern, std::int64_t row_blocks);
 

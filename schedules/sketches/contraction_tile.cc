@@ -19,8 +19,9 @@ StmtPtr EachVector(Program& program, const TileShape& shape, Body&& body) {
 
 }  // namespace
 
-StmtPtr EmitTile(Program& program, const TileShape& shape, const TileOperand& a, const TileOperand& b,
-                 const PartialSums& partial, const std::function<StmtPtr(int)>& finish) {
+StmtPtr EmitTile(Program& program, const TileShape& shape, const TileOperand& a,
+                 const TileOperand& b, const PartialSums& partial,
+                 const std::function<StmtPtr(int)>& finish) {
   const DataType type = shape.accumulator;
   const std::int64_t columns = shape.vectors * shape.lanes;
   const int acc = program.AddBuffer({"acc", type, shape.rows * columns, Scope::kRegister, -1, ""});
@@ -28,9 +29,8 @@ StmtPtr EmitTile(Program& program, const TileShape& shape, const TileOperand& a,
   const auto sum = [&](const ExprPtr& index) { return LoadExpr(acc, {index}, type); };
 
   std::vector<StmtPtr> statements;
-  const auto clear = EachVector(program, shape, [&](const ExprPtr& index) {
-    return Store(acc, index, Constant(0, type));
-  });
+  const auto clear = EachVector(
+      program, shape, [&](const ExprPtr& index) { return Store(acc, index, Constant(0, type)); });
   if (partial.buffer < 0) {
     statements.push_back(clear);
   } else {
@@ -53,9 +53,9 @@ StmtPtr EmitTile(Program& program, const TileShape& shape, const TileOperand& a,
     }));
     body.push_back(Loop(program, "r", shape.rows, LoopKind::kUnrolled, [&](const ExprPtr& r) {
       std::vector<StmtPtr> row;
-      const ExprPtr av = Named(program, row, "av",
-                               CastExpr(type, LoadExpr(a.buffer, {from_a + r * a.row_stride}, a.type)),
-                               type);
+      const ExprPtr av =
+          Named(program, row, "av",
+                CastExpr(type, LoadExpr(a.buffer, {from_a + r * a.row_stride}, a.type)), type);
       row.push_back(Loop(program, "v", shape.vectors, LoopKind::kUnrolled, [&](const ExprPtr& v) {
         return Loop(program, "l", shape.lanes, LoopKind::kVectorized, [&](const ExprPtr& l) {
           const ExprPtr index = (r * shape.vectors + v) * shape.lanes + l;

@@ -1,4 +1,5 @@
-// The register tile: rows x (vectors of lanes) sums kept in named registers while the reduction runs.
+// The register tile: rows x (vectors of lanes) sums kept in named registers while the reduction
+// runs.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +11,8 @@
 
 namespace kindred {
 
-// How a tile reads one operand: element `base` + step(values of the reduction loops) + row * row_stride.
-// Columns are neighbours, so row_stride serves the row operand only.
+// How a tile reads one operand: element `base` + step(values of the reduction loops) + row *
+// row_stride. Columns are neighbours, so row_stride serves the row operand only.
 struct TileOperand {
   int buffer = -1;
   DataType type = DataType::kF32;
@@ -34,9 +35,10 @@ struct PartialSums {
   ExprPtr first, last;  // conditions: this is the first, the last block
 };
 
-// Statements of one tile; `finish(acc)` makes those that use the finished sums in register buffer `acc`
-// (element row * vectors * lanes + column).
-StmtPtr EmitTile(Program& program, const TileShape& shape, const TileOperand& a, const TileOperand& b,
-                 const PartialSums& partial, const std::function<StmtPtr(int)>& finish);
+// Statements of one tile; `finish(acc)` makes those that use the finished sums in register buffer
+// `acc` (element row * vectors * lanes + column).
+StmtPtr EmitTile(Program& program, const TileShape& shape, const TileOperand& a,
+                 const TileOperand& b, const PartialSums& partial,
+                 const std::function<StmtPtr(int)>& finish);
 
 }  // namespace kindred

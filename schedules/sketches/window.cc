@@ -8,8 +8,8 @@
 
 #include <fmt/format.h>
 
-#include "schedules/sketch.h"
 #include "schedules/internal/lower_common.h"
+#include "schedules/sketch.h"
 #include "schedules/sketches/contraction_build.h"
 #include "schedules/sketches/contraction_epilogue.h"
 
@@ -59,9 +59,8 @@ std::optional<WindowPattern> MatchWindow(const Workload& workload) {
   pattern.combiner = stage.combiner;
   pattern.accumulator = stage.accumulator;
   pattern.spatial = stage.spatial;
-  if (stage.spatial == 0 ||
-      (stage.combiner != Combiner::kSum && stage.combiner != Combiner::kMax &&
-       stage.combiner != Combiner::kMin && stage.combiner != Combiner::kProd))
+  if (stage.spatial == 0 || (stage.combiner != Combiner::kSum && stage.combiner != Combiner::kMax &&
+                             stage.combiner != Combiner::kMin && stage.combiner != Combiner::kProd))
     return std::nullopt;
   if (stage.accumulator != DataType::kF32 && stage.accumulator != DataType::kF64 &&
       stage.accumulator != DataType::kI32)
@@ -140,10 +139,12 @@ WindowPlan DecideWindow(const WindowPattern& pattern, const Target& target, Choo
     plan.blocks = chooser.Choose("row_blocks", {counts.begin(), counts.end()});
   }
 
-  // Tiles never leave the output: the last one along an axis starts early and computes some points again.
+  // Tiles never leave the output: the last one along an axis starts early and computes some points
+  // again.
   const std::int64_t width = pattern.Extent(pattern.x);
-  const std::int64_t height = block_axis == pattern.row ? CeilDiv(pattern.Extent(pattern.row), plan.blocks)
-                                                        : pattern.Extent(pattern.row);
+  const std::int64_t height = block_axis == pattern.row
+                                  ? CeilDiv(pattern.Extent(pattern.row), plan.blocks)
+                                  : pattern.Extent(pattern.row);
   std::int64_t widest = target.VectorLanes(ByteSize(pattern.accumulator));
   while (widest > width) widest /= 2;
   std::vector<std::int64_t> lane_options = {widest};
@@ -156,7 +157,8 @@ WindowPlan DecideWindow(const WindowPattern& pattern, const Target& target, Choo
                                std::int64_t{7}, all_vectors}) {
     if (v > all_vectors || v > kMaxTileVectors) continue;
     for (const std::int64_t r : {1, 2, 3, 4, 6, 7, 8, 12, 14})
-      if (r <= height && r * v <= std::min<std::int64_t>(kMaxTileVectors, target.vector_registers - 4))
+      if (r <= height &&
+          r * v <= std::min<std::int64_t>(kMaxTileVectors, target.vector_registers - 4))
         tiles.insert(r * 100 + v);
   }
   std::vector<std::string> labels;
@@ -198,7 +200,8 @@ class WindowSketch : public Sketch {
     Chooser chooser(path);
     const WindowPlan plan = DecideWindow(pattern_, target_, chooser);
     if (chooser.pending())
-      return Internal("window schedule is incomplete: '" + chooser.pending()->name + "' is not decided");
+      return Internal("window schedule is incomplete: '" + chooser.pending()->name +
+                      "' is not decided");
     Program program = LowerWindow(workload_, pattern_, plan, target_);
     program.head_comment = "sketch = window\n" + chooser.text();
     return program;

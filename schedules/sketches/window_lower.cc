@@ -5,9 +5,9 @@
 //       [copy the block's input, padded, split into phases where x steps by more than 1]
 //       for each tile of rows and x: sums in registers
 //
-// A tile written out in full loads every input vector once and adds it to all sums that it belongs to: the
-// (row, window point) pairs are grouped by the input they read. Overlapping tiles at the edges compute some
-// points twice, with the same result, so there are no partial vectors.
+// A tile written out in full loads every input vector once and adds it to all sums that it belongs
+// to: the (row, window point) pairs are grouped by the input they read. Overlapping tiles at the
+// edges compute some points twice, with the same result, so there are no partial vectors.
 #include <functional>
 #include <map>
 #include <optional>
@@ -31,8 +31,13 @@ class WindowLowering {
  public:
   WindowLowering(const Workload& workload, const WindowPattern& pattern, const WindowPlan& plan,
                  const Target& target)
-      : workload_(workload), pattern_(pattern), plan_(plan), target_(target), lowering_(workload),
-        program_(lowering_.program), epilogue_(lowering_, pattern.chain) {
+      : workload_(workload),
+        pattern_(pattern),
+        plan_(plan),
+        target_(target),
+        lowering_(workload),
+        program_(lowering_.program),
+        epilogue_(lowering_, pattern.chain) {
     axes_.assign(pattern_.extents.size(), IntExpr(0));
     columns_ = plan_.vectors * plan_.lanes;
     // The last vector of a tile that spans the whole row starts early.
@@ -53,7 +58,8 @@ class WindowLowering {
     program_.name = "window";
     std::vector<StmtPtr> body;
     for (const int stage : pattern_.chain.before)
-      body.push_back(internal::PlainStage(lowering_, workload_.stages[static_cast<std::size_t>(stage)]));
+      body.push_back(
+          internal::PlainStage(lowering_, workload_.stages[static_cast<std::size_t>(stage)]));
     body.push_back(Outer(0));
     program_.body = Block(std::move(body));
     program_.compiler = plan_.compiler;
@@ -65,7 +71,8 @@ class WindowLowering {
   ExprPtr& Axis(int axis) { return axes_[static_cast<std::size_t>(axis)]; }
   std::string AxisName(int axis) const {
     return workload_.stages[static_cast<std::size_t>(pattern_.chain.anchor)]
-        .axes[static_cast<std::size_t>(axis)].name;
+        .axes[static_cast<std::size_t>(axis)]
+        .name;
   }
 
   StmtPtr Outer(std::size_t level) {
@@ -73,8 +80,8 @@ class WindowLowering {
     const int axis = pattern_.outer[level];
     const std::int64_t extent = pattern_.Extent(axis);
     const bool parallel = target_.threads > 1 && !parallel_index_ && extent > 1;
-    return Loop(program_, AxisName(axis), extent, parallel ? LoopKind::kParallel : LoopKind::kSerial,
-                [&](const ExprPtr& i) {
+    return Loop(program_, AxisName(axis), extent,
+                parallel ? LoopKind::kParallel : LoopKind::kSerial, [&](const ExprPtr& i) {
                   if (parallel) {
                     parallel_index_ = i;
                     parallel_parts_ = extent;
@@ -87,26 +94,27 @@ class WindowLowering {
   StmtPtr Blocks() {
     std::vector<StmtPtr> body;
     NameWeights(body);
-    body.push_back(Loop(program_, "block", plan_.blocks, LoopKind::kSerial, [&](const ExprPtr& block) {
-      std::vector<StmtPtr> inside;
-      block_start_ = IntExpr(0);
-      if (plan_.blocks > 1)
-        block_start_ = Named(program_, inside, "block_start",
-                             Minimum(block * block_length_,
-                                     IntExpr(pattern_.Extent(block_axis_) - block_length_)));
-      if (plan_.copied) {
-        const std::int64_t elements = RoundUp(box_->elements(), 64);
-        copy_ = program_.AddBuffer({"copy", pattern_.accumulator, elements * parallel_parts_,
-                                    Scope::kWorkspace, -1, ""});
-        copy_base_ = parallel_index_ ? parallel_index_ * elements : IntExpr(0);
-        Values origin = axes_;
-        if (block_axis_ >= 0) origin[static_cast<std::size_t>(block_axis_)] = block_start_;
-        inside.push_back(box_->Fill(program_, lowering_.BufferOf(pattern_.data.tensor), copy_, copy_base_,
-                                    origin, nullptr, plan_.lanes));
-      }
-      inside.push_back(Inner(0));
-      return Block(std::move(inside));
-    }));
+    body.push_back(
+        Loop(program_, "block", plan_.blocks, LoopKind::kSerial, [&](const ExprPtr& block) {
+          std::vector<StmtPtr> inside;
+          block_start_ = IntExpr(0);
+          if (plan_.blocks > 1)
+            block_start_ = Named(program_, inside, "block_start",
+                                 Minimum(block * block_length_,
+                                         IntExpr(pattern_.Extent(block_axis_) - block_length_)));
+          if (plan_.copied) {
+            const std::int64_t elements = RoundUp(box_->elements(), 64);
+            copy_ = program_.AddBuffer({"copy", pattern_.accumulator, elements * parallel_parts_,
+                                        Scope::kWorkspace, -1, ""});
+            copy_base_ = parallel_index_ ? parallel_index_ * elements : IntExpr(0);
+            Values origin = axes_;
+            if (block_axis_ >= 0) origin[static_cast<std::size_t>(block_axis_)] = block_start_;
+            inside.push_back(box_->Fill(program_, lowering_.BufferOf(pattern_.data.tensor), copy_,
+                                        copy_base_, origin, nullptr, plan_.lanes));
+          }
+          inside.push_back(Inner(0));
+          return Block(std::move(inside));
+        }));
     return Block(std::move(body));
   }
 
@@ -174,8 +182,10 @@ class WindowLowering {
 
   ExprPtr FlatIndexOf(const OperandAccess& operand, const Values& axes) const {
     Values indices;
-    for (const Affine& index : operand.index) indices.push_back(SubstituteVars(FromAffine(index), axes));
-    return internal::FlatIndex(workload_.tensors[static_cast<std::size_t>(operand.tensor)], indices);
+    for (const Affine& index : operand.index)
+      indices.push_back(SubstituteVars(FromAffine(index), axes));
+    return internal::FlatIndex(workload_.tensors[static_cast<std::size_t>(operand.tensor)],
+                               indices);
   }
   // Anchor axis values in the workload, of values within the block.
   Values Global(Values axes) const {
@@ -187,12 +197,13 @@ class WindowLowering {
   }
   // Where the data of a tile's point is read: buffer index at these axis values (within the block).
   ExprPtr DataIndex(const Values& axes) const {
-    return plan_.copied ? copy_base_ + box_->Offset(axes) : FlatIndexOf(pattern_.data, Global(axes));
+    return plan_.copied ? copy_base_ + box_->Offset(axes)
+                        : FlatIndexOf(pattern_.data, Global(axes));
   }
   ExprPtr LoadData(const ExprPtr& index) {
     if (plan_.copied) return LoadExpr(copy_, {index}, pattern_.accumulator);
-    return CastExpr(pattern_.accumulator,
-                    LoadExpr(lowering_.BufferOf(pattern_.data.tensor), {index}, pattern_.data.type));
+    return CastExpr(pattern_.accumulator, LoadExpr(lowering_.BufferOf(pattern_.data.tensor),
+                                                   {index}, pattern_.data.type));
   }
   ExprPtr LoadWeight(const Values& axes, const ExprPtr& column) {
     Values at = Global(axes);
@@ -214,7 +225,8 @@ class WindowLowering {
     for (const auto& point : Points()) {
       Values axes = axes_;
       SetPoint(axes, Constants(point));
-      named_weights_.push_back(Named(program_, body, "w", LoadWeight(axes, IntExpr(0)), pattern_.accumulator));
+      named_weights_.push_back(
+          Named(program_, body, "w", LoadWeight(axes, IntExpr(0)), pattern_.accumulator));
     }
   }
 
@@ -259,7 +271,8 @@ class WindowLowering {
     };
     const auto load = [&](const ExprPtr& base) {
       return Vectors([&](std::int64_t v, const ExprPtr& l) {
-        return Store(in_, l + v * plan_.lanes, LoadData(base + vector_at_[static_cast<std::size_t>(v)] + l));
+        return Store(in_, l + v * plan_.lanes,
+                     LoadData(base + vector_at_[static_cast<std::size_t>(v)] + l));
       });
     };
     const auto load_weights = [&](const Values& axes) {
@@ -276,7 +289,8 @@ class WindowLowering {
     for (std::int64_t row = 0; row < plan_.rows; ++row)
       for (std::int64_t v = 0; v < plan_.vectors; ++v) {
         Values axes = axes_;
-        if (pattern_.row >= 0) axes[static_cast<std::size_t>(pattern_.row)] = Axis(pattern_.row) + row;
+        if (pattern_.row >= 0)
+          axes[static_cast<std::size_t>(pattern_.row)] = Axis(pattern_.row) + row;
         axes = Global(axes);
         axes[static_cast<std::size_t>(pattern_.x)] =
             Axis(pattern_.x) + vector_at_[static_cast<std::size_t>(v)];
@@ -290,8 +304,8 @@ class WindowLowering {
   using LoadWeights = std::function<StmtPtr(const Values&)>;
   using Add = std::function<StmtPtr(std::int64_t, const ExprPtr&)>;
 
-  void WrittenOut(std::vector<StmtPtr>& body, const LoadVectors& load, const LoadWeights& load_weights,
-                  const Add& add) {
+  void WrittenOut(std::vector<StmtPtr>& body, const LoadVectors& load,
+                  const LoadWeights& load_weights, const Add& add) {
     const auto points = Points();
     const ExprPtr origin = Named(program_, body, "at", DataIndex(axes_));
     const ExprPtr start = DataIndex(Values(axes_.size(), IntExpr(0)));
@@ -362,7 +376,8 @@ class WindowLowering {
         weight = Named(program_, body, "w", LoadWeight(axes, IntExpr(0)), pattern_.accumulator);
       for (std::int64_t row = 0; row < plan_.rows; ++row) {
         Values at = axes;
-        if (pattern_.row >= 0) at[static_cast<std::size_t>(pattern_.row)] = Axis(pattern_.row) + row;
+        if (pattern_.row >= 0)
+          at[static_cast<std::size_t>(pattern_.row)] = Axis(pattern_.row) + row;
         body.push_back(load(Named(program_, body, "at", DataIndex(at))));
         body.push_back(add(row, weight));
       }
@@ -379,7 +394,7 @@ class WindowLowering {
   Program& program_;
   Epilogue epilogue_;
   std::optional<BoxCopy> box_;
-  Values axes_;  // of the anchor: loop variables, within the block
+  Values axes_;                          // of the anchor: loop variables, within the block
   std::vector<std::int64_t> vector_at_;  // first column of each vector of a tile
   std::int64_t columns_ = 1, block_length_ = 1, parallel_parts_ = 1;
   int block_axis_ = -1, copy_ = -1, acc_ = -1, in_ = -1, weights_ = -1;

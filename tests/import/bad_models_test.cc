@@ -1,4 +1,5 @@
-// Models that are damaged, wrong, or outside what the import knows: each a clear message, never a crash.
+// Models that are damaged, wrong, or outside what the import knows: each a clear message, never a
+// crash.
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -29,9 +30,11 @@ std::string Message(const Result<ImportedModel>& result) {
 
 TEST(BadFiles, AreNamed) {
   const std::string missing = testing::TempDir() + "no_such_model.onnx";
-  EXPECT_THAT(Message(ImportOnnx(missing, {})), AllOf(HasSubstr(missing), HasSubstr("cannot be read")));
+  EXPECT_THAT(Message(ImportOnnx(missing, {})),
+              AllOf(HasSubstr(missing), HasSubstr("cannot be read")));
   const std::string truncated = std::string(KINDRED_TEST_MODELS) + "/tiny/truncated.onnx";
-  EXPECT_THAT(Message(ImportOnnx(truncated, {})), AllOf(HasSubstr("truncated.onnx"), HasSubstr("truncated")));
+  EXPECT_THAT(Message(ImportOnnx(truncated, {})),
+              AllOf(HasSubstr("truncated.onnx"), HasSubstr("truncated")));
   const std::string text = WriteFile("notes.onnx", "these are not the bytes of a model");
   EXPECT_THAT(Message(ImportOnnx(text, {})), AllOf(HasSubstr(text), HasSubstr("not")));
   const std::string empty = WriteFile("empty.onnx", "");
@@ -44,7 +47,8 @@ TEST(BadFiles, AreNamed) {
 TEST(BadFiles, DamageNeverCrashes) {
   const std::filesystem::path tiny = std::filesystem::path(KINDRED_TEST_MODELS) / "tiny";
   Random random(7);
-  for (const char* name : {"mlp", "conv_forms", "shape_arithmetic", "concat_split_slice_pad", "opset7"}) {
+  for (const char* name :
+       {"mlp", "conv_forms", "shape_arithmetic", "concat_split_slice_pad", "opset7"}) {
     const std::string bytes = ReadFile((tiny / (std::string(name) + ".onnx")).string());
     ASSERT_FALSE(bytes.empty());
     const std::string path = WriteFile("damaged.onnx", bytes);
@@ -66,28 +70,36 @@ TEST(BadFiles, DamageNeverCrashes) {
 TEST(BadGraphs, NameTheNode) {
   EXPECT_THAT(Message(ImportText("g (float[2] x) => (float[2] y) { y = Add(x, w) }")),
               AllOf(HasSubstr("'w'"), HasSubstr("no initializer"), HasSubstr("(Add)")));
-  EXPECT_THAT(Message(ImportText("g (float[2] x) => (float[2] y) { a = Add(x, b) b = Relu(a) y = Neg(b) }")),
+  EXPECT_THAT(Message(ImportText(
+                  "g (float[2] x) => (float[2] y) { a = Add(x, b) b = Relu(a) y = Neg(b) }")),
               AllOf(HasSubstr("cycle"), HasSubstr("'a'"), HasSubstr("'b'")));
-  EXPECT_THAT(Message(ImportText("g (float[2] x) => (float[2] y) { y = Relu(x) y = Neg(x) }")), HasSubstr("'y'"));
+  EXPECT_THAT(Message(ImportText("g (float[2] x) => (float[2] y) { y = Relu(x) y = Neg(x) }")),
+              HasSubstr("'y'"));
   EXPECT_THAT(Message(ImportText("g (float[2] x) => (float[2] z) { y = Relu(x) }")),
               AllOf(HasSubstr("'z'"), HasSubstr("no node")));
   EXPECT_THAT(Message(ImportText("g (float[2] x, int64[2] n) => (float[2] y) { y = Add(x, n) }")),
               AllOf(HasSubstr("(Add)"), HasSubstr("contradicts")));
-  EXPECT_THAT(Message(ImportText("g (float[2,3] x, float[4,5] w) => (float[2,5] y) { y = MatMul(x, w) }")),
-              AllOf(HasSubstr("(MatMul)")));
-  EXPECT_THAT(Message(ImportText("g (float[2,3] x) => (float[3,2] y) { y = Transpose <perm = [0, 0]> (x) }")),
+  EXPECT_THAT(
+      Message(ImportText("g (float[2,3] x, float[4,5] w) => (float[2,5] y) { y = MatMul(x, w) }")),
+      AllOf(HasSubstr("(MatMul)")));
+  EXPECT_THAT(Message(ImportText(
+                  "g (float[2,3] x) => (float[3,2] y) { y = Transpose <perm = [0, 0]> (x) }")),
               HasSubstr("(Transpose)"));
-  EXPECT_THAT(Message(ImportText("g (float[2,3] x) => (float[2,3] y) { y = Softmax <axis = 5> (x) }")),
-              HasSubstr("(Softmax)"));
+  EXPECT_THAT(
+      Message(ImportText("g (float[2,3] x) => (float[2,3] y) { y = Softmax <axis = 5> (x) }")),
+      HasSubstr("(Softmax)"));
 }
 
 TEST(SymbolicDims, MustBeBound) {
   const std::string graph = "g (float[batch,seq,4] x) => (float[batch,seq,4] y) { y = Relu(x) }";
-  EXPECT_THAT(Message(ImportText(graph)), AllOf(HasSubstr("'batch', 'seq'"), HasSubstr("--dim batch=1")));
+  EXPECT_THAT(Message(ImportText(graph)),
+              AllOf(HasSubstr("'batch', 'seq'"), HasSubstr("--dim batch=1")));
   EXPECT_THAT(Message(ImportText(graph, 17, {{"batch", 1}})),
               AllOf(HasSubstr("'seq'"), testing::Not(HasSubstr("'batch'"))));
-  EXPECT_THAT(Message(ImportText(graph, 17, {{"batch", 1}, {"seq", 8}, {"sequence", 8}})), HasSubstr("'sequence'"));
-  EXPECT_THAT(Message(ImportText(graph, 17, {{"batch", 0}, {"seq", 8}})), HasSubstr("'batch' cannot be 0"));
+  EXPECT_THAT(Message(ImportText(graph, 17, {{"batch", 1}, {"seq", 8}, {"sequence", 8}})),
+              HasSubstr("'sequence'"));
+  EXPECT_THAT(Message(ImportText(graph, 17, {{"batch", 0}, {"seq", 8}})),
+              HasSubstr("'batch' cannot be 0"));
   const auto bound = ImportText(graph, 17, {{"batch", 2}, {"seq", 8}});
   ASSERT_TRUE(bound) << bound.error().message;
   EXPECT_EQ(Elements(bound->tasks.at(0).workload.tensors.at(0)), 64);
@@ -102,15 +114,19 @@ std::string ReasonOf(const Result<ImportedModel>& result) {
 TEST(LeftOut, HasItsReason) {
   EXPECT_THAT(ReasonOf(ImportText("g (float[8] x) => (int64[1,n] y) { y = NonZero(x) }")),
               HasSubstr("the operator NonZero has no form"));
-  EXPECT_THAT(ReasonOf(ImportText("g (uint16[2] x) => (uint16[2] y) { y = BitShift <direction = \"LEFT\"> (x, x) }")),
-              HasSubstr("uint16"));
+  EXPECT_THAT(
+      ReasonOf(ImportText(
+          "g (uint16[2] x) => (uint16[2] y) { y = BitShift <direction = \"LEFT\"> (x, x) }")),
+      HasSubstr("uint16"));
   EXPECT_THAT(ReasonOf(ImportText("g (float[2] x) => (float[2] y) { y = com.example.Mystery(x) }")),
               HasSubstr("domain 'com.example'"));
-  EXPECT_THAT(ReasonOf(ImportText("g (float[1,1,4,4] x) => (float[1,1,2,2] y, int64[1,1,2,2] i) "
-                                  "{ y, i = MaxPool <kernel_shape = [2,2], strides = [2,2]> (x) }")),
-              HasSubstr("indices"));
+  EXPECT_THAT(
+      ReasonOf(ImportText("g (float[1,1,4,4] x) => (float[1,1,2,2] y, int64[1,1,2,2] i) "
+                          "{ y, i = MaxPool <kernel_shape = [2,2], strides = [2,2]> (x) }")),
+      HasSubstr("indices"));
   // a consumer of what is left out says so
-  const auto chain = ImportText("g (float[8] x) => (float[m] y) { i = NonZero(x) j = Squeeze(i) y = Gather(x, j) }");
+  const auto chain = ImportText(
+      "g (float[8] x) => (float[m] y) { i = NonZero(x) j = Squeeze(i) y = Gather(x, j) }");
   ASSERT_TRUE(chain) << chain.error().message;
   ASSERT_EQ(chain->left_out.size(), 3u);
   EXPECT_THAT(chain->left_out[1].reason, HasSubstr("NonZero"));
@@ -119,13 +135,15 @@ TEST(LeftOut, HasItsReason) {
 }
 
 TEST(NewerModels, AreTriedNodeByNode) {
-  const auto model = ImportText("g (float[2,4] x) => (float[2,4] y) { a = Gelu(x) y = Swish <alpha = 2.0> (a) }", 24);
+  const auto model = ImportText(
+      "g (float[2,4] x) => (float[2,4] y) { a = Gelu(x) y = Swish <alpha = 2.0> (a) }", 24);
   ASSERT_TRUE(model) << model.error().message;
   EXPECT_EQ(model->nodes, 2);
   EXPECT_EQ(model->tunable, 1);
   EXPECT_THAT(ReasonOf(model), HasSubstr("Swish has no form"));
-  EXPECT_THAT(ReasonOf(ImportText("g (float[2,4] x) => (float[2,4] y) { y = Relu <novel = 1> (x) }", 24)),
-              AllOf(HasSubstr("'novel'"), HasSubstr("operator set 24")));
+  EXPECT_THAT(
+      ReasonOf(ImportText("g (float[2,4] x) => (float[2,4] y) { y = Relu <novel = 1> (x) }", 24)),
+      AllOf(HasSubstr("'novel'"), HasSubstr("operator set 24")));
 }
 
 TEST(Unused, IsNamedAndNotCounted) {
@@ -138,9 +156,11 @@ TEST(Unused, IsNamedAndNotCounted) {
 TEST(ExternalData, AreNotNeededForTheShapes) {
   const auto folder = std::filesystem::path(testing::TempDir()) / "kindred_external";
   std::filesystem::create_directories(folder);
-  std::filesystem::copy_file(std::filesystem::path(KINDRED_TEST_MODELS) / "tiny" / "external_data.onnx",
-                             folder / "external_data.onnx", std::filesystem::copy_options::overwrite_existing);
-  const auto model = ImportOnnx((folder / "external_data.onnx").string(), {});  // its data file is not there
+  std::filesystem::copy_file(
+      std::filesystem::path(KINDRED_TEST_MODELS) / "tiny" / "external_data.onnx",
+      folder / "external_data.onnx", std::filesystem::copy_options::overwrite_existing);
+  const auto model =
+      ImportOnnx((folder / "external_data.onnx").string(), {});  // its data file is not there
   ASSERT_TRUE(model) << model.error().message;
   EXPECT_EQ(model->tunable, model->nodes);
 }

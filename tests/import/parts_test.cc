@@ -14,7 +14,8 @@ std::int64_t ValueAt(const Expr& e, const std::vector<std::int64_t>& axes) {
   const auto affine = AsAffine(e, static_cast<int>(axes.size()));
   EXPECT_TRUE(affine);
   std::int64_t value = affine ? affine->constant : -1;
-  for (std::size_t a = 0; a < axes.size() && affine; ++a) value += affine->coefficients[a] * axes[a];
+  for (std::size_t a = 0; a < axes.size() && affine; ++a)
+    value += affine->coefficients[a] * axes[a];
   return value;
 }
 
@@ -103,7 +104,8 @@ TEST(Fusion, StaysConvex) {
 }
 
 TEST(Fusion, ValuesReadOutsideAreOutputs) {
-  const auto model = ImportText("g (float[4,4] x) => (float[4,4] y, float[4,4] z) { y = Relu(x) z = Neg(y) }");
+  const auto model =
+      ImportText("g (float[4,4] x) => (float[4,4] y, float[4,4] z) { y = Relu(x) z = Neg(y) }");
   ASSERT_TRUE(model) << model.error().message;
   int outputs = 0;
   for (const ImportedTask& task : model->tasks)
@@ -114,18 +116,24 @@ TEST(Fusion, ValuesReadOutsideAreOutputs) {
 TEST(Forms, OfSingleOperators) {
   using testing::HasSubstr;
   // Softmax before operator set 13 normalises all trailing axes together.
-  EXPECT_THAT(TextOf("g (float[2,3,4] x) => (float[2,3,4] y) { y = Softmax <axis = 1> (x) }", 11), HasSubstr("max[j,k]"));
-  EXPECT_THAT(TextOf("g (float[2,3,4] x) => (float[2,3,4] y) { y = Softmax <axis = 1> (x) }", 13), HasSubstr("max[j]"));
+  EXPECT_THAT(TextOf("g (float[2,3,4] x) => (float[2,3,4] y) { y = Softmax <axis = 1> (x) }", 11),
+              HasSubstr("max[j,k]"));
+  EXPECT_THAT(TextOf("g (float[2,3,4] x) => (float[2,3,4] y) { y = Softmax <axis = 1> (x) }", 13),
+              HasSubstr("max[j]"));
   // Integers divide towards zero.
-  EXPECT_THAT(TextOf("g (int64[6] x, int64[6] z) => (int64[6] y) { y = Div(x, z) }"), HasSubstr("abs"));
-  EXPECT_THAT(TextOf("g (float[8] x) => (float16[8] y) { y = Cast <to = 10> (x) }"), HasSubstr("f16"));
-  EXPECT_THAT(TextOf("g (float16[4,8] x, float16[8,4] w) => (float16[4,4] y) { y = MatMul(x, w) }"), HasSubstr("f16"));
+  EXPECT_THAT(TextOf("g (int64[6] x, int64[6] z) => (int64[6] y) { y = Div(x, z) }"),
+              HasSubstr("abs"));
+  EXPECT_THAT(TextOf("g (float[8] x) => (float16[8] y) { y = Cast <to = 10> (x) }"),
+              HasSubstr("f16"));
+  EXPECT_THAT(TextOf("g (float16[4,8] x, float16[8,4] w) => (float16[4,4] y) { y = MatMul(x, w) }"),
+              HasSubstr("f16"));
 }
 
 TEST(Views, CostNothing) {
   const auto model = ImportText(
       "g (float[2,6] x) => (float[3,4] y) "
-      "{ a = Identity(x) b = Flatten(a) c = Dropout(b) d = Transpose <perm = [0, 1]> (c) e = Relu(d) "
+      "{ a = Identity(x) b = Flatten(a) c = Dropout(b) d = Transpose <perm = [0, 1]> (c) e = "
+      "Relu(d) "
       "s = Constant <value = int64[2] {3, 4}> () y = Reshape(e, s) }");
   ASSERT_TRUE(model) << model.error().message;
   EXPECT_EQ(model->nodes, 1);

@@ -20,7 +20,8 @@ TensorValues FromConstant(const ConstantTensor& constant) {
 
 class Runner {
  public:
-  Runner(const OnnxModel& source, const ImportedModel& model, const NamedValues& inputs, const RunOptions& options)
+  Runner(const OnnxModel& source, const ImportedModel& model, const NamedValues& inputs,
+         const RunOptions& options)
       : source_(source), model_(model), options_(options), values_(inputs) {}
 
   Result<NamedValues> Run() {
@@ -54,7 +55,8 @@ class Runner {
 
   bool Ready(const ImportedTask& task, const SubgraphUse& use) const {
     for (const Tensor& tensor : task.workload.tensors)
-      if (tensor.role == Role::kInput && !values_.contains(use.tensors.at(tensor.name))) return false;
+      if (tensor.role == Role::kInput && !values_.contains(use.tensors.at(tensor.name)))
+        return false;
     return true;
   }
 
@@ -130,8 +132,8 @@ class Runner {
 
 }  // namespace
 
-Result<NamedValues> RunImported(const std::string& path, const ImportedModel& model, const NamedValues& inputs,
-                                const RunOptions& options) {
+Result<NamedValues> RunImported(const std::string& path, const ImportedModel& model,
+                                const NamedValues& inputs, const RunOptions& options) {
   KINDRED_TRY(const OnnxModel source, LoadOnnx(path));
   return Runner(source, model, inputs, options).Run();
 }

@@ -1,5 +1,5 @@
-// The imported workloads compute what the model computes: outputs against those of onnxruntime, stored beside
-// the models (tests/models/README.md).
+// The imported workloads compute what the model computes: outputs against those of onnxruntime,
+// stored beside the models (tests/models/README.md).
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -29,7 +29,8 @@ NamedValues ReadValues(const nlohmann::json& list) {
       if (type && IsFloat(*type)) {
         value.floats.push_back(x.get<double>());
       } else {
-        value.integers.push_back(x.is_boolean() ? static_cast<std::int64_t>(x.get<bool>()) : x.get<std::int64_t>());
+        value.integers.push_back(x.is_boolean() ? static_cast<std::int64_t>(x.get<bool>())
+                                                : x.get<std::int64_t>());
       }
     }
   }
@@ -50,7 +51,8 @@ void ExpectClose(const TensorValues& got, const TensorValues& expected, const st
   EXPECT_EQ(got.integers, expected.integers) << what;
   ASSERT_EQ(got.floats.size(), expected.floats.size()) << what;
   for (std::size_t i = 0; i < got.floats.size(); ++i)
-    ASSERT_NEAR(got.floats[i], expected.floats[i], 2e-5 * std::max(1.0, std::fabs(expected.floats[i])))
+    ASSERT_NEAR(got.floats[i], expected.floats[i],
+                2e-5 * std::max(1.0, std::fabs(expected.floats[i])))
         << what << " element " << i;
 }
 
@@ -66,7 +68,8 @@ TEST_P(Semantics, OutputsAreThoseOfOnnxruntime) {
   const auto outputs = RunImported(path, *model, recorded.inputs, {canonical});
   ASSERT_TRUE(outputs) << outputs.error().message;
   ASSERT_EQ(outputs->size(), recorded.outputs.size());
-  for (const auto& [output, expected] : recorded.outputs) ExpectClose(outputs->at(output), expected, output);
+  for (const auto& [output, expected] : recorded.outputs)
+    ExpectClose(outputs->at(output), expected, output);
 }
 
 // Every model with a record; the one with an operator that is left out has no complete run.
@@ -79,9 +82,11 @@ std::vector<std::string> Names() {
   return names;
 }
 
-INSTANTIATE_TEST_SUITE_P(Tiny, Semantics, testing::Combine(testing::ValuesIn(Names()), testing::Bool()),
+INSTANTIATE_TEST_SUITE_P(Tiny, Semantics,
+                         testing::Combine(testing::ValuesIn(Names()), testing::Bool()),
                          [](const auto& model) {
-                           return std::get<0>(model.param) + (std::get<1>(model.param) ? "_canonical" : "");
+                           return std::get<0>(model.param) +
+                                  (std::get<1>(model.param) ? "_canonical" : "");
                          });
 
 TEST(LeftOut, WhatStandsAroundIsStillRight) {

@@ -10,7 +10,8 @@
 namespace kindred {
 
 std::string ModelBytes(const std::string& graph, int opset) {
-  const std::string text = "<ir_version: 8, opset_import: [\"\" : " + std::to_string(opset) + "]> " + graph;
+  const std::string text =
+      "<ir_version: 8, opset_import: [\"\" : " + std::to_string(opset) + "]> " + graph;
   onnx::ModelProto model;
   onnx::OnnxParser parser(text.c_str());
   const auto status = parser.Parse(model);

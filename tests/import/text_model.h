@@ -9,8 +9,8 @@
 
 namespace kindred {
 
-// The serialized model of e.g. "agraph (float[2,3] x) => (float[2,3] y) { y = Relu(x) }"; a header with IR
-// version 8 and the operator set is put before it.
+// The serialized model of e.g. "agraph (float[2,3] x) => (float[2,3] y) { y = Relu(x) }"; a header
+// with IR version 8 and the operator set is put before it.
 std::string ModelBytes(const std::string& graph, int opset = 17);
 
 // Writes bytes to a fresh file of the test's temporary folder; returns its path.

@@ -13,7 +13,9 @@
 namespace kindred {
 namespace {
 
-std::string PathOf(const std::string& name) { return std::string(KINDRED_TEST_MODELS) + "/" + name + ".onnx"; }
+std::string PathOf(const std::string& name) {
+  return std::string(KINDRED_TEST_MODELS) + "/" + name + ".onnx";
+}
 
 ImportedModel Import(const std::string& name) {
   auto model = ImportOnnx(PathOf(name), {});
@@ -23,7 +25,8 @@ ImportedModel Import(const std::string& name) {
 
 double TotalFlop(const ImportedModel& model) {
   double flop = 0;
-  for (const ImportedTask& task : model.tasks) flop += static_cast<double>(Flop(task.workload)) * task.count();
+  for (const ImportedTask& task : model.tasks)
+    flop += static_cast<double>(Flop(task.workload)) * task.count();
   return flop;
 }
 
@@ -41,8 +44,8 @@ TEST_P(Zoo, EveryComputeNodeIsTunable) {
   EXPECT_EQ(static_cast<int>(covered.size()), model.nodes);
 }
 
-// Subgraphs can run one after the other, each once what it reads is there: groups are convex, no value is
-// missing, none is made twice, and the model's outputs come out.
+// Subgraphs can run one after the other, each once what it reads is there: groups are convex, no
+// value is missing, none is made twice, and the model's outputs come out.
 TEST_P(Zoo, SubgraphsMakeUpTheModel) {
   const ImportedModel model = Import(GetParam());
   std::set<std::string> there(model.inputs.begin(), model.inputs.end());
@@ -55,17 +58,20 @@ TEST_P(Zoo, SubgraphsMakeUpTheModel) {
       const auto& [task, use] = waiting[i];
       bool ready = true;
       for (const Tensor& tensor : task->workload.tensors)
-        if (tensor.role == Role::kInput) ready = ready && there.contains(use->tensors.at(tensor.name));
+        if (tensor.role == Role::kInput)
+          ready = ready && there.contains(use->tensors.at(tensor.name));
       if (!ready) continue;
       for (const Tensor& tensor : task->workload.tensors)
         if (tensor.role == Role::kOutput) {
-          EXPECT_TRUE(there.insert(use->tensors.at(tensor.name)).second) << use->tensors.at(tensor.name);
+          EXPECT_TRUE(there.insert(use->tensors.at(tensor.name)).second)
+              << use->tensors.at(tensor.name);
         }
       waiting.erase(waiting.begin() + static_cast<std::ptrdiff_t>(i));
       progress = true;
     }
   }
-  EXPECT_TRUE(waiting.empty()) << waiting.size() << " subgraphs wait for each other or for nothing, one of them "
+  EXPECT_TRUE(waiting.empty()) << waiting.size()
+                               << " subgraphs wait for each other or for nothing, one of them "
                                << waiting.front().first->name;
   for (const std::string& output : model.outputs) {
     const auto view = model.views.find(output);
@@ -92,8 +98,9 @@ TEST_P(Zoo, WorkloadsAreValidAndPreparationsParse) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, Zoo,
-                         testing::Values("light_squeezenet", "light_shufflenet", "light_resnet50", "resnet50",
-                                         "mobilenet_v2", "bert_base", "gpt2", "llama_block"),
+                         testing::Values("light_squeezenet", "light_shufflenet", "light_resnet50",
+                                         "resnet50", "mobilenet_v2", "bert_base", "gpt2",
+                                         "llama_block"),
                          [](const auto& model) { return model.param; });
 
 // Two operations per multiply-add, epilogues included.
@@ -152,7 +159,8 @@ TEST(Fusion, TakesWhatBelongsTogether) {
   for (const ImportedTask& task : bert.tasks) {
     int contractions = 0;
     for (const Stage& stage : task.workload.stages)
-      contractions += stage.combiner == Combiner::kSum && task.name.find("matmul") != std::string::npos;
+      contractions +=
+          stage.combiner == Combiner::kSum && task.name.find("matmul") != std::string::npos;
     EXPECT_LE(contractions, 1) << task.name;
   }
   const ImportedModel mobilenet = Import("mobilenet_v2");
@@ -168,7 +176,8 @@ TEST(Report, HasTheDocumentedFields) {
   EXPECT_EQ(json.at("coverage").at("nodes"), json.at("coverage").at("tunable"));
   EXPECT_TRUE(json.at("coverage").at("left_out").is_array());
   const auto& task = json.at("tasks").at(0);
-  for (const char* field : {"key", "name", "count", "flop", "bytes", "text"}) EXPECT_TRUE(task.contains(field)) << field;
+  for (const char* field : {"key", "name", "count", "flop", "bytes", "text"})
+    EXPECT_TRUE(task.contains(field)) << field;
   EXPECT_EQ(task.at("key").get<std::string>().size(), 32u);
   const std::string text = DescribeImport(Import("light_squeezenet"));
   EXPECT_THAT(text, testing::HasSubstr("coverage: 65 of 65 compute nodes (100.0%)"));

@@ -35,7 +35,9 @@ Stage Refine(const Stage& stage, const Shape& refined) {
       ++next;
     }
     for (std::size_t d = first; d < next; ++d)
-      result.axes.push_back({next - first == 1 ? axis.name : fmt::format("{}{}", axis.name, d - first), Extent{refined[d]}});
+      result.axes.push_back(
+          {next - first == 1 ? axis.name : fmt::format("{}{}", axis.name, d - first),
+           Extent{refined[d]}});
     old.push_back(std::move(index));
   }
   result.spatial = static_cast<int>(result.axes.size());
@@ -124,7 +126,8 @@ class Assembler {
       });
       if (failed < 0) {
         stage.body = Rewrite(whole, [&](const ExprPtr& e) -> ExprPtr {
-          return e->op == Op::kLoad && e->index < 0 ? LoadExpr(Done(e->index), e->args, e->type) : nullptr;
+          return e->op == Op::kLoad && e->index < 0 ? LoadExpr(Done(e->index), e->args, e->type)
+                                                    : nullptr;
         });
         return {};
       }
@@ -165,7 +168,8 @@ class Assembler {
         padded |= e.op == Op::kPadded && e.args[0]->index == source.tensor;
       });
       if (!reads) continue;
-      if (padded || (cost > 0 && ((Points(reader) > elements && !once) || contraction_[to]))) return;
+      if (padded || (cost > 0 && ((Points(reader) > elements && !once) || contraction_[to])))
+        return;
     }
     for (std::size_t to = from + 1; to < stages_.size(); ++to)
       stages_[to].body = Rewrite(stages_[to].body, [&](const ExprPtr& e) -> ExprPtr {
@@ -174,11 +178,13 @@ class Assembler {
       });
   }
 
-  // A transposition behind a contraction: the contraction computes its tensor in the reader's order, and a mere
-  // copy of it vanishes.
+  // A transposition behind a contraction: the contraction computes its tensor in the reader's
+  // order, and a mere copy of it vanishes.
   void TurnReduction(std::size_t from) {
     Stage& source = stages_[from];
-    if (!contraction_of_.contains(source.tensor) || source.reduction() == 0 || outputs_.contains(source.tensor)) return;
+    if (!contraction_of_.contains(source.tensor) || source.reduction() == 0 ||
+        outputs_.contains(source.tensor))
+      return;
     std::size_t to = 0;
     for (std::size_t i = from + 1; i < stages_.size(); ++i)
       VisitLoads(stages_[i], [&](const Expr& load) {
@@ -215,8 +221,8 @@ class Assembler {
     });
   }
 
-  // Which axis of `reader` each dimension of `tensor` is read at, if every load names each axis once, plainly
-  // (dimensions of extent 1 may be read at 0).
+  // Which axis of `reader` each dimension of `tensor` is read at, if every load names each axis
+  // once, plainly (dimensions of extent 1 may be read at 0).
   static std::optional<std::vector<std::size_t>> ReadOrder(const Stage& reader, int tensor) {
     std::optional<std::vector<std::size_t>> order;
     bool plain = true;
@@ -228,7 +234,8 @@ class Assembler {
       plain = plain && read.size() == rank;
       for (std::size_t d = 0; plain && d < rank; ++d) {
         if (load.args[d]->op == Op::kInt) continue;
-        plain = load.args[d]->op == Op::kVar && seen.insert(static_cast<std::size_t>(load.args[d]->index)).second;
+        plain = load.args[d]->op == Op::kVar &&
+                seen.insert(static_cast<std::size_t>(load.args[d]->index)).second;
         read[d] = static_cast<std::size_t>(load.args[d]->index);
       }
       for (std::size_t d = 0, axis = 0; plain && d < rank; ++d) {
@@ -249,12 +256,14 @@ class Assembler {
     for (std::size_t i = 0; i < at && stage.reduction() == 0; ++i) {
       const auto order = ReadOrder(stage, stages_[i].tensor);
       if (!order || stages_[i].spatial != stage.spatial) continue;
-      for (std::size_t d = 0; d < order->size(); ++d) stage.axes[(*order)[d]].name = stages_[i].axes[d].name;
+      for (std::size_t d = 0; d < order->size(); ++d)
+        stage.axes[(*order)[d]].name = stages_[i].axes[d].name;
       return;
     }
   }
 
-  // Different points of the reader read different elements: every index is one axis, up to sign and offset.
+  // Different points of the reader read different elements: every index is one axis, up to sign and
+  // offset.
   static bool ReadsOnce(const Stage& reader, const Expr& load) {
     std::set<std::size_t> seen;
     for (const ExprPtr& index : load.args) {
@@ -312,7 +321,8 @@ class Assembler {
     for (const Stage& stage : stages_) {
       Shape shape = ExtentsOf(stage);
       shape.resize(static_cast<std::size_t>(stage.spatial));
-      made[stage.tensor] = add(stage.tensor, shape, outputs_.contains(stage.tensor) ? Role::kOutput : Role::kTemporary);
+      made[stage.tensor] = add(stage.tensor, shape,
+                               outputs_.contains(stage.tensor) ? Role::kOutput : Role::kTemporary);
     }
     for (Stage stage : stages_) {
       stage.body = Rewrite(stage.body, [&](const ExprPtr& e) -> ExprPtr {
@@ -322,7 +332,8 @@ class Assembler {
         return LoadExpr(Done(id), e->args, e->type);
       });
       stage.body = Rewrite(stage.body, [&](const ExprPtr& e) -> ExprPtr {
-        return e->op == Op::kLoad && e->index < 0 ? LoadExpr(Done(e->index), e->args, e->type) : nullptr;
+        return e->op == Op::kLoad && e->index < 0 ? LoadExpr(Done(e->index), e->args, e->type)
+                                                  : nullptr;
       });
       stage.tensor = made.at(stage.tensor);
       result.workload.stages.push_back(std::move(stage));
@@ -342,15 +353,16 @@ class Assembler {
   const Graph& graph_;
   const std::set<int>& outputs_;
   std::vector<Stage> stages_;
-  std::vector<bool> contraction_;    // by stage, before any is dropped
-  std::set<int> contraction_of_;     // tensors of contractions' stages
+  std::vector<bool> contraction_;  // by stage, before any is dropped
+  std::set<int> contraction_of_;   // tensors of contractions' stages
   std::map<int, std::size_t> made_;
   std::vector<IndexUse> index_uses_;
 };
 
 }  // namespace
 
-Result<Assembled> Assemble(const Graph& graph, const std::vector<int>& units, const std::set<int>& outputs) {
+Result<Assembled> Assemble(const Graph& graph, const std::vector<int>& units,
+                           const std::set<int>& outputs) {
   return Assembler(graph, units, outputs).Run();
 }
 

@@ -1,5 +1,5 @@
-// From units to a workload: their stages put together, views composed into indices, cheap stages written into
-// their readers.
+// From units to a workload: their stages put together, views composed into indices, cheap stages
+// written into their readers.
 #pragma once
 
 #include <map>
@@ -18,8 +18,10 @@ struct Assembled {
   std::vector<int> values;
 };
 
-// `units` in topological order; `outputs`: storage ids of values that are read outside. Errors (kUnsupported):
-// a view whose index arithmetic has no plain form, a stage that the workload language cannot check.
-Result<Assembled> Assemble(const Graph& graph, const std::vector<int>& units, const std::set<int>& outputs);
+// `units` in topological order; `outputs`: storage ids of values that are read outside. Errors
+// (kUnsupported): a view whose index arithmetic has no plain form, a stage that the workload
+// language cannot check.
+Result<Assembled> Assemble(const Graph& graph, const std::vector<int>& units,
+                           const std::set<int>& outputs);
 
 }  // namespace kindred

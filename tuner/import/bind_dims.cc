@@ -7,7 +7,8 @@
 
 namespace kindred {
 
-Result<std::map<std::string, Shape>> BindDims(const OnnxModel& model, const std::map<std::string, std::int64_t>& dims) {
+Result<std::map<std::string, Shape>> BindDims(const OnnxModel& model,
+                                              const std::map<std::string, std::int64_t>& dims) {
   std::set<std::string> weights;
   for (const OnnxTensor& tensor : model.initializers) weights.insert(tensor.name);
   std::map<std::string, Shape> shapes;
@@ -23,25 +24,32 @@ Result<std::map<std::string, Shape>> BindDims(const OnnxModel& model, const std:
         shape.push_back(dim.value);
         continue;
       }
-      const std::string name = dim.symbol.empty() ? fmt::format("{}:{}", input.name, d) : dim.symbol;
+      const std::string name =
+          dim.symbol.empty() ? fmt::format("{}:{}", input.name, d) : dim.symbol;
       const auto bound = dims.find(name);
       if (known.insert(name).second && bound == dims.end()) unbound.push_back(name);
       shape.push_back(bound == dims.end() ? 1 : bound->second);
     }
+    if (!PossibleShape(shape))
+      return BadInput(fmt::format("{}: input '{}' has the impossible shape {}", model.path,
+                                  input.name, ShapeText(shape)));
     shapes.emplace(input.name, std::move(shape));
   }
   if (!unbound.empty())
-    return BadInput(fmt::format("{}: dimension{} '{}' {} not bound; give {} a value, for example --dim {}=1, or "
-                                "\"dims\": {{\"{}\": 1}} in a zoo file",
-                                model.path, unbound.size() > 1 ? "s" : "", fmt::join(unbound, "', '"),
-                                unbound.size() > 1 ? "are" : "is", unbound.size() > 1 ? "each" : "it", unbound[0],
-                                unbound[0]));
+    return BadInput(fmt::format(
+        "{}: dimension{} '{}' {} not bound; give {} a value, for example --dim {}=1, or "
+        "\"dims\": {{\"{}\": 1}} in a zoo file",
+        model.path, unbound.size() > 1 ? "s" : "", fmt::join(unbound, "', '"),
+        unbound.size() > 1 ? "are" : "is", unbound.size() > 1 ? "each" : "it", unbound[0],
+        unbound[0]));
   for (const auto& [name, value] : dims) {
     if (!known.contains(name))
-      return BadInput(fmt::format("{}: has no symbolic dimension '{}'; it has {}", model.path, name,
-                                  known.empty() ? "none" : fmt::format("'{}'", fmt::join(known, "', '"))));
+      return BadInput(
+          fmt::format("{}: has no symbolic dimension '{}'; it has {}", model.path, name,
+                      known.empty() ? "none" : fmt::format("'{}'", fmt::join(known, "', '"))));
     if (value < 1)
-      return BadInput(fmt::format("{}: dimension '{}' cannot be {}; give it a value of at least 1", model.path, name, value));
+      return BadInput(fmt::format("{}: dimension '{}' cannot be {}; give it a value of at least 1",
+                                  model.path, name, value));
   }
   return shapes;
 }

@@ -1,7 +1,8 @@
-// From an ONNX model to the import's graph: one pass over the nodes in order, in which shapes are inferred,
-// shape arithmetic is folded, views disappear, batch normalisations move into convolutions' weights, and every
-// other node becomes units of stages or is left out with its reason. All shapes are known numbers from the
-// first node on, because symbolic dimensions are bound before.
+// From an ONNX model to the import's graph: one pass over the nodes in order, in which shapes are
+// inferred, shape arithmetic is folded, views disappear, batch normalisations move into
+// convolutions' weights, and every other node becomes units of stages or is left out with its
+// reason. All shapes are known numbers from the first node on, because symbolic dimensions are
+// bound before.
 #pragma once
 
 #include <map>
@@ -11,7 +12,8 @@
 
 namespace kindred {
 
-// Errors (kBadInput): an unbound or unknown symbolic dimension, a node that contradicts its operator.
+// Errors (kBadInput): an unbound or unknown symbolic dimension, a node that contradicts its
+// operator.
 Result<Graph> BuildGraph(const OnnxModel& model, const std::map<std::string, std::int64_t>& dims);
 
 }  // namespace kindred

@@ -30,9 +30,21 @@ T Read(const char* bytes) {
 }  // namespace
 
 std::int64_t ElementCount(const Shape& shape) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 60;
   std::int64_t count = 1;
-  for (const std::int64_t extent : shape) count *= extent;
+  bool large = false;
+  for (const std::int64_t extent : shape) {
+    if (extent == 0) return 0;
+    large = large || __builtin_mul_overflow(count, extent, &count) || count > kMost;
+    if (large) count = kMost;
+  }
   return count;
+}
+
+bool PossibleShape(const Shape& shape) {
+  for (const std::int64_t extent : shape)
+    if (extent < 0 || extent > std::int64_t{1} << 40) return false;
+  return ElementCount(shape) <= std::int64_t{1} << 50;
 }
 
 std::string ShapeText(const Shape& shape) { return fmt::format("[{}]", fmt::join(shape, ",")); }
@@ -78,19 +90,34 @@ std::optional<ConstantTensor> DecodeConstant(DataType type, Shape shape, const c
   for (std::size_t i = 0; i < count; ++i) {
     const char* at = bytes + i * width;
     switch (type) {
-      case DataType::kF64: result.numbers.push_back(Read<double>(at)); break;
-      case DataType::kF32: result.numbers.push_back(ShortestDecimal(Read<float>(at))); break;
-      case DataType::kF16: result.numbers.push_back(HalfToDouble(Read<std::uint16_t>(at))); break;
+      case DataType::kF64:
+        result.numbers.push_back(Read<double>(at));
+        break;
+      case DataType::kF32:
+        result.numbers.push_back(ShortestDecimal(Read<float>(at)));
+        break;
+      case DataType::kF16:
+        result.numbers.push_back(HalfToDouble(Read<std::uint16_t>(at)));
+        break;
       case DataType::kBF16:
         result.numbers.push_back(
             std::bit_cast<float>(static_cast<std::uint32_t>(Read<std::uint16_t>(at)) << 16));
         break;
-      case DataType::kI64: result.integers.push_back(Read<std::int64_t>(at)); break;
-      case DataType::kI32: result.integers.push_back(Read<std::int32_t>(at)); break;
-      case DataType::kI8: result.integers.push_back(Read<std::int8_t>(at)); break;
+      case DataType::kI64:
+        result.integers.push_back(Read<std::int64_t>(at));
+        break;
+      case DataType::kI32:
+        result.integers.push_back(Read<std::int32_t>(at));
+        break;
+      case DataType::kI8:
+        result.integers.push_back(Read<std::int8_t>(at));
+        break;
       case DataType::kU8:
-      case DataType::kBool: result.integers.push_back(Read<std::uint8_t>(at)); break;
-      default: return std::nullopt;
+      case DataType::kBool:
+        result.integers.push_back(Read<std::uint8_t>(at));
+        break;
+      default:
+        return std::nullopt;
     }
   }
   return result;

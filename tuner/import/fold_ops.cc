@@ -15,8 +15,10 @@ ConstantPtr ReadConstant(const OpContext& op) {
                              attribute.integers);
     if (name != "value_float" && name != "value_floats") continue;
     result->type = DataType::kF32;
-    result->numbers = name == "value_float" ? std::vector<double>{attribute.number} : attribute.numbers;
-    if (name == "value_floats") result->shape = {static_cast<std::int64_t>(attribute.numbers.size())};
+    result->numbers =
+        name == "value_float" ? std::vector<double>{attribute.number} : attribute.numbers;
+    if (name == "value_floats")
+      result->shape = {static_cast<std::int64_t>(attribute.numbers.size())};
     return result;
   }
   return nullptr;
@@ -26,8 +28,11 @@ ConstantPtr ReadShape(OpContext& op) {
   if (!op.Has(0) || !op.InValue(0).has_shape) return nullptr;
   const Shape shape = op.InShape(0);
   const auto rank = static_cast<std::int64_t>(shape.size());
-  const auto place = [rank](std::int64_t at) { return std::clamp<std::int64_t>(at < 0 ? at + rank : at, 0, rank); };
-  const std::int64_t start = place(op.Int("start", 0)), end = std::max(start, place(op.Int("end", rank)));
+  const auto place = [rank](std::int64_t at) {
+    return std::clamp<std::int64_t>(at < 0 ? at + rank : at, 0, rank);
+  };
+  const std::int64_t start = place(op.Int("start", 0)),
+                     end = std::max(start, place(op.Int("end", rank)));
   const Shape part(shape.begin() + start, shape.begin() + end);
   return IntegerConstant(DataType::kI64, {static_cast<std::int64_t>(part.size())}, part);
 }
@@ -47,7 +52,11 @@ ConstantPtr ReadRange(const OpContext& op) {
     if (IsFloat(result->type)) {
       result->numbers.push_back(start->Number(0) + static_cast<double>(i) * step);
     } else {
-      result->integers.push_back(start->Integer(0) + i * delta->Integer(0));
+      std::int64_t next = 0;
+      if (__builtin_mul_overflow(i, delta->Integer(0), &next) ||
+          __builtin_add_overflow(start->Integer(0), next, &next))
+        return nullptr;
+      result->integers.push_back(next);
     }
   }
   return result;
@@ -77,10 +86,9 @@ ConstantPtr FillOfShape(OpContext& op) {
     *result = *fill;
   }
   result->shape.clear();
-  for (std::int64_t i = 0; i < extents->elements(); ++i) result->shape.push_back(extents->Integer(i));
-  std::int64_t count = 1;
-  for (const std::int64_t extent : result->shape)
-    if (extent < 0 || __builtin_mul_overflow(count, extent, &count)) return nullptr;
+  for (std::int64_t i = 0; i < extents->elements(); ++i)
+    result->shape.push_back(extents->Integer(i));
+  if (!PossibleShape(result->shape)) return nullptr;
   result->splat = true;
   return result;
 }
@@ -90,7 +98,8 @@ ConstantPtr Compact(const ConstantPtr& constant) {
   const auto equal = [](const auto& data) {
     return std::all_of(data.begin(), data.end(), [&](const auto& x) { return x == data.front(); });
   };
-  if (IsFloat(constant->type) ? !equal(constant->numbers) : !equal(constant->integers)) return constant;
+  if (IsFloat(constant->type) ? !equal(constant->numbers) : !equal(constant->integers))
+    return constant;
   auto result = std::make_shared<ConstantTensor>(*constant);
   result->numbers.resize(std::min<std::size_t>(1, result->numbers.size()));
   result->integers.resize(std::min<std::size_t>(1, result->integers.size()));

@@ -5,7 +5,8 @@
 
 namespace kindred {
 
-// The value of a Constant (other than by a tensor), Shape, Size or Range; null where it is none of them or not known.
+// The value of a Constant (other than by a tensor), Shape, Size or Range; null where it is none of
+// them or not known.
 ConstantPtr FoldShapeOp(OpContext& op);
 
 // The value of a ConstantOfShape, one element standing for all; null where its shape is not known.

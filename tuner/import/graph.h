@@ -1,9 +1,10 @@
 // The import's own graph: values, and units of computation over them.
 //
-// A value is a tensor. Values that only reinterpret another's contiguous memory (Reshape, Squeeze, ...) name it
-// as their `storage`. A unit is what one model node computes, as stages of the workload language in which
-// Stage::tensor and the index of a kLoad are *value ids* of this graph; a node whose outputs can be computed
-// apart (Split) is several units. Units stand in topological order.
+// A value is a tensor. Values that only reinterpret another's contiguous memory (Reshape, Squeeze,
+// ...) name it as their `storage`. A unit is what one model node computes, as stages of the
+// workload language in which Stage::tensor and the index of a kLoad are *value ids* of this graph;
+// a node whose outputs can be computed apart (Split) is several units. Units stand in topological
+// order.
 #pragma once
 
 #include <functional>
@@ -34,8 +35,8 @@ struct Value {
   ConstantPtr constant;  // kKnown; for a kWeight made by ConstantOfShape, its fill
   int initializer = -1;  // its index in OnnxModel::initializers
   int storage = -1;      // whose memory this is; its own id if not a view
-  int unit = -1;         // that computes it, for kPrepared and kComputed; -1: nothing does (see `missing`)
-  std::string missing;   // why it has no type or shape, for people
+  int unit = -1;  // that computes it, for kPrepared and kComputed; -1: nothing does (see `missing`)
+  std::string missing;        // why it has no type or shape, for people
   bool invented = false;      // the model has no such value; `name` is ours
   bool model_output = false;  // the memory is read after the model's run
 };

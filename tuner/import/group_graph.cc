@@ -8,7 +8,8 @@ GroupGraph::GroupGraph(const Graph& graph)
     : graph_(graph), readers_(graph.values.size()), group_(graph.units.size(), -1) {
   for (std::size_t u = 0; u < graph.units.size(); ++u) {
     if (graph.units[u].prepared) continue;
-    for (const int storage : graph.units[u].reads) readers_[static_cast<std::size_t>(storage)].push_back(static_cast<int>(u));
+    for (const int storage : graph.units[u].reads)
+      readers_[static_cast<std::size_t>(storage)].push_back(static_cast<int>(u));
   }
 }
 
@@ -18,7 +19,8 @@ int GroupGraph::Maker(int storage) const {
 }
 
 bool GroupGraph::Free(int u) const {
-  return group_[static_cast<std::size_t>(u)] < 0 && !unit(u).prepared && unit(u).kind != UnitKind::kLeftOut;
+  return group_[static_cast<std::size_t>(u)] < 0 && !unit(u).prepared &&
+         unit(u).kind != UnitKind::kLeftOut;
 }
 
 void GroupGraph::Commit(const std::vector<int>& units) {

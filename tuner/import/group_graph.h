@@ -15,7 +15,9 @@ class GroupGraph {
   const Graph& graph() const { return graph_; }
   const Unit& unit(int u) const { return graph_.units[static_cast<std::size_t>(u)]; }
   // Units that read the storage, ascending; prepared ones are not among them.
-  const std::vector<int>& Readers(int storage) const { return readers_[static_cast<std::size_t>(storage)]; }
+  const std::vector<int>& Readers(int storage) const {
+    return readers_[static_cast<std::size_t>(storage)];
+  }
   // The unit that makes the storage while the model runs, -1 if none does.
   int Maker(int storage) const;
 

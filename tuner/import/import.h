@@ -1,8 +1,9 @@
 // Import: a model file becomes tunable subgraphs.
 //
-// A model is read without its weights' data (only constants that shapes depend on are read), its shapes are
-// inferred, shape arithmetic is folded, views and no-ops are removed, and what is left - the compute nodes -
-// is partitioned into convex fused subgraphs, each a Workload. Subgraphs with one key are one ImportedTask.
+// A model is read without its weights' data (only constants that shapes depend on are read), its
+// shapes are inferred, shape arithmetic is folded, views and no-ops are removed, and what is left -
+// the compute nodes - is partitioned into convex fused subgraphs, each a Workload. Subgraphs with
+// one key are one ImportedTask.
 #pragma once
 
 #include <map>
@@ -14,23 +15,24 @@
 
 namespace kindred {
 
-// Weights computed once, ahead of time, from the model's own weights, e.g. batch normalisation folded into a
-// convolution: a small workload in text form whose inputs are the model's weights.
+// Weights computed once, ahead of time, from the model's own weights, e.g. batch normalisation
+// folded into a convolution: a small workload in text form whose inputs are the model's weights.
 struct WeightPreparation {
-  std::string produces;  // tensor name in the subgraph's workload
-  std::string text;      // text form of the preparation
+  std::string produces;                       // tensor name in the subgraph's workload
+  std::string text;                           // text form of the preparation
   std::map<std::string, std::string> inputs;  // tensor name in `text` -> value name in the model
 };
 
 // One place in the model where a task's workload stands.
 struct SubgraphUse {
-  std::vector<std::string> nodes;              // names (or outputs) of the model's nodes it covers
-  std::map<std::string, std::string> tensors;  // tensor name in the workload -> value name in the model
+  std::vector<std::string> nodes;  // names (or outputs) of the model's nodes it covers
+  std::map<std::string, std::string>
+      tensors;  // tensor name in the workload -> value name in the model
   std::vector<WeightPreparation> preparations;
 };
 
 struct ImportedTask {
-  std::string name;  // for people: "conv2d 3x3 64->64 56x56 + relu"
+  std::string name;   // for people: "conv2d 3x3 64->64 56x56 + relu"
   Workload workload;  // names of the first use
   CanonicalWorkload canonical;
   std::vector<SubgraphUse> uses;  // how often it runs in the model = uses.size()
@@ -41,7 +43,8 @@ struct LeftOutNode {
   std::string node, op, reason;
 };
 
-// A value whose data the import computed (folded constants): what its users would read from the model otherwise.
+// A value whose data the import computed (folded constants): what its users would read from the
+// model otherwise.
 struct FoldedValue {
   DataType type = DataType::kF32;
   std::vector<std::int64_t> shape;
@@ -53,16 +56,20 @@ struct ImportedModel {
   int nodes = 0;     // compute nodes after folding and view removal
   int tunable = 0;   // of these, how many stand in a task
   std::vector<LeftOutNode> left_out;
-  std::vector<std::string> unused;  // nodes that no output of the model depends on; not among `nodes`
+  std::vector<std::string>
+      unused;  // nodes that no output of the model depends on; not among `nodes`
   std::vector<ImportedTask> tasks;
-  std::map<std::string, std::string> views;        // value name -> the value whose contiguous memory it is
-  std::map<std::string, FoldedValue> folded;       // read by some task as a weight, but no tensor of the model
-  std::vector<std::string> inputs, outputs;        // names of the model's, in order
+  std::map<std::string, std::string>
+      views;  // value name -> the value whose contiguous memory it is
+  std::map<std::string, FoldedValue>
+      folded;  // read by some task as a weight, but no tensor of the model
+  std::vector<std::string> inputs, outputs;  // names of the model's, in order
 };
 
-// `dims` binds the model's symbolic dimensions by name (e.g. {"batch", 1}); an unbound one is an error that
-// names it. Errors: unreadable, truncated or inconsistent model, with the node's name.
-Result<ImportedModel> ImportOnnx(const std::string& path, const std::map<std::string, std::int64_t>& dims);
+// `dims` binds the model's symbolic dimensions by name (e.g. {"batch", 1}); an unbound one is an
+// error that names it. Errors: unreadable, truncated or inconsistent model, with the node's name.
+Result<ImportedModel> ImportOnnx(const std::string& path,
+                                 const std::map<std::string, std::int64_t>& dims);
 
 // A .kd file as a model of one task.
 Result<ImportedModel> ImportWorkloadFile(const std::string& path);

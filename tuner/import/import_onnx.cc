@@ -21,7 +21,8 @@ class Importer {
     result_.unused = graph.unused;
     for (const OnnxValue& output : model.outputs) result_.outputs.push_back(output.name);
     for (const Value& v : graph.values)
-      if (v.kind == ValueKind::kInput && !v.invented && v.storage == &v - graph.values.data()) result_.inputs.push_back(v.name);
+      if (v.kind == ValueKind::kInput && !v.invented && v.storage == &v - graph.values.data())
+        result_.inputs.push_back(v.name);
   }
 
   Result<ImportedModel> Run() {
@@ -40,7 +41,8 @@ class Importer {
   Result<void> AddGroup(const Group& group) {
     auto assembled = Assemble(graph_, group.units, group.outputs);
     if (!assembled) {
-      // A unit that cannot stand alone has no workload: a group of several was checked when it was formed.
+      // A unit that cannot stand alone has no workload: a group of several was checked when it was
+      // formed.
       for (const int u : group.units) refused_[u] = assembled.error().message;
       return {};
     }
@@ -82,7 +84,8 @@ class Importer {
 
   void AddNode(SubgraphUse& use, int n) const {
     const std::string& name = node(n).name;
-    if (std::find(use.nodes.begin(), use.nodes.end(), name) == use.nodes.end()) use.nodes.push_back(name);
+    if (std::find(use.nodes.begin(), use.nodes.end(), name) == use.nodes.end())
+      use.nodes.push_back(name);
   }
 
   // Constants that the import made, or changed the form of, are not among the model's tensors.
@@ -114,7 +117,9 @@ class Importer {
     std::set<int> units;
     Collect(storage, units);
     auto assembled = Assemble(graph_, {units.begin(), units.end()}, {storage});
-    if (!assembled) return Internal(model_.path + ": preparing '" + value(storage).name + "': " + assembled.error().message);
+    if (!assembled)
+      return Internal(model_.path + ": preparing '" + value(storage).name +
+                      "': " + assembled.error().message);
     WeightPreparation preparation;
     preparation.text = PrintWorkload(assembled->workload);
     for (std::size_t i = 0; i < assembled->values.size(); ++i) {
@@ -154,7 +159,8 @@ class Importer {
   void AddViews() {
     for (const Value& v : graph_.values) {
       const Value& storage = value(v.storage);
-      if (&storage != &v && !v.invented && storage.name != v.name) result_.views[v.name] = storage.name;
+      if (&storage != &v && !v.invented && storage.name != v.name)
+        result_.views[v.name] = storage.name;
     }
     for (std::size_t id = 0; id < graph_.values.size(); ++id)
       if (graph_.values[id].model_output) NoteFolded(static_cast<int>(id));
@@ -171,7 +177,8 @@ class Importer {
 
 }  // namespace
 
-Result<ImportedModel> ImportOnnx(const std::string& path, const std::map<std::string, std::int64_t>& dims) {
+Result<ImportedModel> ImportOnnx(const std::string& path,
+                                 const std::map<std::string, std::int64_t>& dims) {
   KINDRED_TRY(const OnnxModel model, LoadOnnx(path));
   KINDRED_TRY(const Graph graph, BuildGraph(model, dims));
   return Importer(model, graph).Run();

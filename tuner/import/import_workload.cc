@@ -12,7 +12,8 @@ namespace kindred {
 Result<ImportedModel> ImportWorkloadFile(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file || std::filesystem::is_directory(path))
-    return BadInput(path + ": cannot be read" + (errno != 0 ? std::string(" (") + std::strerror(errno) + ")" : ""));
+    return BadInput(path + ": cannot be read" +
+                    (errno != 0 ? std::string(" (") + std::strerror(errno) + ")" : ""));
   const std::string text{std::istreambuf_iterator<char>(file), {}};
   KINDRED_TRY(Workload workload, ParseWorkload(text, path));
   ImportedModel model;

@@ -17,15 +17,24 @@ void FillTensor(const ConstantTensor& constant, onnx::TensorProto& proto) {
   for (const std::int64_t extent : constant.shape) proto.add_dims(extent);
   for (std::int64_t i = 0; i < constant.elements(); ++i) {
     switch (constant.type) {
-      case DataType::kF32: proto.add_float_data(static_cast<float>(constant.Number(i))); break;
-      case DataType::kF64: proto.add_double_data(constant.Number(i)); break;
-      case DataType::kI64: proto.add_int64_data(constant.Integer(i)); break;
-      default: proto.add_int32_data(static_cast<std::int32_t>(constant.Integer(i))); break;
+      case DataType::kF32:
+        proto.add_float_data(static_cast<float>(constant.Number(i)));
+        break;
+      case DataType::kF64:
+        proto.add_double_data(constant.Number(i));
+        break;
+      case DataType::kI64:
+        proto.add_int64_data(constant.Integer(i));
+        break;
+      default:
+        proto.add_int32_data(static_cast<std::int32_t>(constant.Integer(i)));
+        break;
     }
   }
 }
 
-void FillAttribute(const std::string& name, const OnnxAttribute& attribute, onnx::AttributeProto& proto) {
+void FillAttribute(const std::string& name, const OnnxAttribute& attribute,
+                   onnx::AttributeProto& proto) {
   proto.set_name(name);
   using Kind = OnnxAttribute::Kind;
   switch (attribute.kind) {
@@ -59,11 +68,13 @@ void FillAttribute(const std::string& name, const OnnxAttribute& attribute, onnx
         FillTensor(*attribute.tensor.data, *proto.mutable_t());
       } else {
         proto.mutable_t()->set_data_type(attribute.tensor.element_type);
-        for (const std::int64_t extent : attribute.tensor.shape) proto.mutable_t()->add_dims(extent);
+        for (const std::int64_t extent : attribute.tensor.shape)
+          proto.mutable_t()->add_dims(extent);
       }
       break;
     case Kind::kGraph:
-    case Kind::kOther: break;
+    case Kind::kOther:
+      break;
   }
 }
 
@@ -73,7 +84,8 @@ void FillValue(const NodeInput& input, onnx::ValueInfoProto& proto) {
   tensor.set_elem_type(input.element_type);
   if (!input.has_shape) return;
   tensor.mutable_shape();
-  for (const std::int64_t extent : input.shape) tensor.mutable_shape()->add_dim()->set_dim_value(extent);
+  for (const std::int64_t extent : input.shape)
+    tensor.mutable_shape()->add_dim()->set_dim_value(extent);
 }
 
 InferredType ConvertType(const onnx::TypeProto& type) {
@@ -95,7 +107,8 @@ Result<std::vector<InferredType>> InferNode(const OnnxModel& model, const OnnxNo
                                             const std::vector<NodeInput>& inputs) {
   std::vector<InferredType> result(node.outputs.size());
   for (const auto& [name, attribute] : node.attributes)
-    if (attribute.kind == OnnxAttribute::Kind::kGraph || attribute.kind == OnnxAttribute::Kind::kOther)
+    if (attribute.kind == OnnxAttribute::Kind::kGraph ||
+        attribute.kind == OnnxAttribute::Kind::kOther)
       return result;
   const auto version = model.opsets.find(node.domain);
   const bool newer = node.domain.empty() && model.opset() > kNewestOpset;
@@ -121,7 +134,8 @@ Result<std::vector<InferredType>> InferNode(const OnnxModel& model, const OnnxNo
   std::unordered_set<std::string> declared;
   for (const NodeInput& input : inputs) {
     proto.add_input(input.name);
-    if (input.name.empty() || !declared.insert(input.name).second || input.element_type == 0) continue;
+    if (input.name.empty() || !declared.insert(input.name).second || input.element_type == 0)
+      continue;
     FillValue(input, *graph.add_input());
     if (input.constant && input.constant->elements() <= kLargestInferenceConstant) {
       auto& initializer = *graph.add_initializer();
@@ -139,7 +153,8 @@ Result<std::vector<InferredType>> InferNode(const OnnxModel& model, const OnnxNo
     std::string text = problem.what();
     for (char& c : text)
       if (c == '\n') c = ' ';
-    return BadInput(model.path + ": " + node.Label() + " contradicts its operator's definition: " + text);
+    return BadInput(model.path + ": " + node.Label() +
+                    " contradicts its operator's definition: " + text);
   }
   for (const auto& value : graph.value_info())
     for (std::size_t i = 0; i < node.outputs.size(); ++i)

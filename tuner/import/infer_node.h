@@ -1,4 +1,5 @@
-// Types and shapes of one node's outputs by ONNX's own inference (libonnx 1.12, operator sets up to 17).
+// Types and shapes of one node's outputs by ONNX's own inference (libonnx 1.12, operator sets up to
+// 17).
 #pragma once
 
 #include <string>
@@ -25,9 +26,10 @@ struct InferredType {
   Shape shape;
 };
 
-// One entry per output of the node. What cannot be told (an operator of another domain or a newer operator
-// set, a shape that depends on data) comes back as unknown. Errors (kBadInput): the node contradicts its
-// operator's definition: attributes, number of inputs, element types, shapes that do not fit.
+// One entry per output of the node. What cannot be told (an operator of another domain or a newer
+// operator set, a shape that depends on data) comes back as unknown. Errors (kBadInput): the node
+// contradicts its operator's definition: attributes, number of inputs, element types, shapes that
+// do not fit.
 Result<std::vector<InferredType>> InferNode(const OnnxModel& model, const OnnxNode& node,
                                             const std::vector<NodeInput>& inputs);
 

@@ -42,12 +42,10 @@ Result<OnnxTensor> ConvertTensor(const std::string& path, const TensorProto& pro
   tensor.element_type = proto.data_type();
   tensor.shape.assign(proto.dims().begin(), proto.dims().end());
   const std::string what = path + ": tensor '" + tensor.name + "' ";
-  std::int64_t count = 1;
-  for (const std::int64_t extent : tensor.shape) {
-    if (extent < 0) return BadInput(what + "has a negative dimension; save the model again");
-    if (__builtin_mul_overflow(count, extent, &count) || count > INT64_MAX / 16)
-      return BadInput(what + "has impossible dimensions; save the model again");
-  }
+  if (!PossibleShape(tensor.shape))
+    return BadInput(what + "has impossible dimensions " + ShapeText(tensor.shape) +
+                    "; save the model again");
+  const std::int64_t count = ElementCount(tensor.shape);
   if (proto.data_location() == TensorProto::EXTERNAL) {
     for (const auto& entry : proto.external_data()) {
       if (entry.key() == "location") tensor.external_file = entry.value();
@@ -62,17 +60,19 @@ Result<OnnxTensor> ConvertTensor(const std::string& path, const TensorProto& pro
   if (!type || count > kLargestConstant) return tensor;
   const std::string bytes = BytesOf(proto, *type);
   auto decoded = DecodeConstant(*type, tensor.shape, bytes.data(), bytes.size());
-  // A weight may be stored without its data (a model stripped for sharing); only a size that contradicts
-  // the shape is an error.
+  // A weight may be stored without its data (a model stripped for sharing); only a size that
+  // contradicts the shape is an error.
   if (!decoded && !bytes.empty())
-    return BadInput(what + "of shape " + ShapeText(tensor.shape) + " holds " + std::to_string(bytes.size()) +
+    return BadInput(what + "of shape " + ShapeText(tensor.shape) + " holds " +
+                    std::to_string(bytes.size()) +
                     " bytes, too few; the file is damaged, export it again");
   if (decoded) tensor.data = std::make_shared<ConstantTensor>(std::move(*decoded));
   return tensor;
 }
 
 // Names that `graph` and its subgraphs read without defining them.
-void Captured(const GraphProto& graph, std::set<std::string> defined, std::vector<std::string>& names) {
+void Captured(const GraphProto& graph, std::set<std::string> defined,
+              std::vector<std::string>& names) {
   for (const auto& input : graph.input()) defined.insert(input.name());
   for (const auto& tensor : graph.initializer()) defined.insert(tensor.name());
   for (const auto& node : graph.node())
@@ -92,15 +92,33 @@ Result<OnnxAttribute> ConvertAttribute(const std::string& path, const AttributeP
   OnnxAttribute attribute;
   using Kind = OnnxAttribute::Kind;
   switch (proto.type()) {
-    case AttributeProto::INT: attribute.kind = Kind::kInt; break;
-    case AttributeProto::FLOAT: attribute.kind = Kind::kFloat; break;
-    case AttributeProto::STRING: attribute.kind = Kind::kString; break;
-    case AttributeProto::INTS: attribute.kind = Kind::kInts; break;
-    case AttributeProto::FLOATS: attribute.kind = Kind::kFloats; break;
-    case AttributeProto::STRINGS: attribute.kind = Kind::kStrings; break;
-    case AttributeProto::TENSOR: attribute.kind = Kind::kTensor; break;
-    case AttributeProto::GRAPH: attribute.kind = Kind::kGraph; break;
-    default: attribute.kind = Kind::kOther; break;
+    case AttributeProto::INT:
+      attribute.kind = Kind::kInt;
+      break;
+    case AttributeProto::FLOAT:
+      attribute.kind = Kind::kFloat;
+      break;
+    case AttributeProto::STRING:
+      attribute.kind = Kind::kString;
+      break;
+    case AttributeProto::INTS:
+      attribute.kind = Kind::kInts;
+      break;
+    case AttributeProto::FLOATS:
+      attribute.kind = Kind::kFloats;
+      break;
+    case AttributeProto::STRINGS:
+      attribute.kind = Kind::kStrings;
+      break;
+    case AttributeProto::TENSOR:
+      attribute.kind = Kind::kTensor;
+      break;
+    case AttributeProto::GRAPH:
+      attribute.kind = Kind::kGraph;
+      break;
+    default:
+      attribute.kind = Kind::kOther;
+      break;
   }
   attribute.integer = proto.i();
   attribute.number = ShortestDecimal(proto.f());
@@ -156,13 +174,16 @@ Result<void> Parse(const std::string& path, onnx::ModelProto& proto) {
   if (!file) return BadInput(path + ": cannot be read (" + std::strerror(errno) + ")");
   const std::streamoff size = file.tellg();
   if (size > INT_MAX)
-    return BadInput(path + ": is larger than 2 GiB, which no ONNX file can be; store its weights as external data");
+    return BadInput(
+        path +
+        ": is larger than 2 GiB, which no ONNX file can be; store its weights as external data");
   file.seekg(0);
   google::protobuf::io::IstreamInputStream stream(&file);
   google::protobuf::io::CodedInputStream coded(&stream);
   coded.SetTotalBytesLimit(INT_MAX);
   if (size <= 0 || !proto.ParseFromCodedStream(&coded) || !coded.ConsumedEntireMessage())
-    return BadInput(path + ": is not a complete ONNX model (" + std::to_string(std::max<std::streamoff>(size, 0)) +
+    return BadInput(path + ": is not a complete ONNX model (" +
+                    std::to_string(std::max<std::streamoff>(size, 0)) +
                     " bytes); it is truncated or another kind of file, fetch or export it again");
   if (!proto.has_graph() || proto.opset_import().empty())
     return BadInput(path + ": is not an ONNX model: it has no " +
@@ -174,13 +195,15 @@ Result<void> Parse(const std::string& path, onnx::ModelProto& proto) {
 
 Result<OnnxModel> LoadOnnx(const std::string& path) {
   onnx::ModelProto proto;
-  google::protobuf::SetLogHandler(nullptr);  // its complaints about malformed files go into our message
+  google::protobuf::SetLogHandler(
+      nullptr);  // its complaints about malformed files go into our message
   KINDRED_CHECK(Parse(path, proto));
   OnnxModel model;
   model.path = path;
   model.ir_version = static_cast<int>(proto.ir_version());
   for (const auto& opset : proto.opset_import())
-    model.opsets[opset.domain() == "ai.onnx" ? "" : opset.domain()] = static_cast<int>(opset.version());
+    model.opsets[opset.domain() == "ai.onnx" ? "" : opset.domain()] =
+        static_cast<int>(opset.version());
   for (const auto& function : proto.functions()) model.functions.push_back(function.name());
 
   GraphProto& graph = *proto.mutable_graph();

@@ -27,7 +27,9 @@ std::int64_t IntOf(const OnnxNode& node, const std::string& name, std::int64_t o
 
 std::int64_t FirstOf(const OnnxNode& node, const std::string& name, std::int64_t otherwise) {
   const auto found = node.attributes.find(name);
-  return found == node.attributes.end() || found->second.integers.empty() ? otherwise : found->second.integers[0];
+  return found == node.attributes.end() || found->second.integers.empty()
+             ? otherwise
+             : found->second.integers[0];
 }
 
 // Extents from the first stage: spatial axes [.. places], reduction axes [channels, taps].
@@ -39,16 +41,23 @@ std::string ConvName(const OnnxNode& node, const Stage& stage) {
   const std::size_t head = grouped ? 3 : 2;
   Shape places, taps;
   for (std::size_t a = head; a < spatial; ++a) places.push_back(extent(a));
-  for (std::size_t a = stage.axes.size() - places.size(); a < stage.axes.size(); ++a) taps.push_back(extent(a));
+  for (std::size_t a = stage.axes.size() - places.size(); a < stage.axes.size(); ++a)
+    taps.push_back(extent(a));
   const std::int64_t out = grouped ? extent(1) * extent(2) : extent(1);
   const std::int64_t in = depthwise ? out : extent(spatial) * (grouped ? groups : 1);
-  std::string name = fmt::format("{}conv{}d {}", depthwise ? "depthwise " : grouped ? "grouped " : "", places.size(),
-                                 fmt::join(taps, "x"));
-  if (const auto stride = FirstOf(node, "strides", 1); stride != 1) name += fmt::format("/{}", stride);
-  if (const auto dilation = FirstOf(node, "dilations", 1); dilation != 1) name += fmt::format(" dilated {}", dilation);
+  std::string name = fmt::format("{}conv{}d {}",
+                                 depthwise ? "depthwise "
+                                 : grouped ? "grouped "
+                                           : "",
+                                 places.size(), fmt::join(taps, "x"));
+  if (const auto stride = FirstOf(node, "strides", 1); stride != 1)
+    name += fmt::format("/{}", stride);
+  if (const auto dilation = FirstOf(node, "dilations", 1); dilation != 1)
+    name += fmt::format(" dilated {}", dilation);
   name += depthwise ? fmt::format(" {}", out) : fmt::format(" {}->{}", in, out);
   if (grouped) name += fmt::format(" in {}", groups);
-  return name + fmt::format(" {}", fmt::join(places, "x")) + (extent(0) > 1 ? fmt::format(" batch {}", extent(0)) : "");
+  return name + fmt::format(" {}", fmt::join(places, "x")) +
+         (extent(0) > 1 ? fmt::format(" batch {}", extent(0)) : "");
 }
 
 std::string MatMulName(const Stage& stage) {
@@ -70,7 +79,9 @@ std::string MatMulName(const Stage& stage) {
 
 // Names of well-known patterns among decomposed operators.
 std::string RowName(const std::vector<std::string>& ops) {
-  const auto has = [&](const std::string& op) { return std::find(ops.begin(), ops.end(), op) != ops.end(); };
+  const auto has = [&](const std::string& op) {
+    return std::find(ops.begin(), ops.end(), op) != ops.end();
+  };
   if (has("LayerNormalization")) return "layernorm";
   if (has("ReduceMean") && has("Sqrt")) return has("Sub") ? "layernorm" : "rmsnorm";
   return "";
@@ -119,25 +130,30 @@ std::string NameOf(const OnnxModel& model, const Graph& graph, const Group& grou
     std::string name;
     if (node.op == "Conv") name = ConvName(node, anchor.stages.front());
     if (node.op == "MatMul" || node.op == "Gemm") name = MatMulName(anchor.stages.front());
-    if (name.empty()) name = Lower(node.op) + " " + ShapeText(ShapeOf(graph, anchor.stages.front()));
+    if (name.empty())
+      name = Lower(node.op) + " " + ShapeText(ShapeOf(graph, anchor.stages.front()));
     for (const auto& op : Epilogue(behind)) name += " + " + op;
     return name;
   }
-  const std::string shape = ShapeText(graph.values[static_cast<std::size_t>(anchor.stages.back().tensor)].shape);
+  const std::string shape =
+      ShapeText(graph.values[static_cast<std::size_t>(anchor.stages.back().tensor)].shape);
   if (anchor.kind == UnitKind::kWindow) {
     std::string name = Lower(node.op);
     if (const auto kernel = node.attributes.find("kernel_shape"); kernel != node.attributes.end())
       name += fmt::format(" {}", fmt::join(kernel->second.integers, "x"));
-    if (const auto stride = FirstOf(node, "strides", 1); stride != 1) name += fmt::format("/{}", stride);
+    if (const auto stride = FirstOf(node, "strides", 1); stride != 1)
+      name += fmt::format("/{}", stride);
     name += " " + shape;
     for (const auto& op : Epilogue(behind)) name += " + " + op;
     return name;
   }
   if (const std::string row = anchor.kind == UnitKind::kRow ? RowName(all) : ""; !row.empty())
-    return row + " " + ShapeText(graph.values[static_cast<std::size_t>(*group.outputs.rbegin())].shape);
+    return row + " " +
+           ShapeText(graph.values[static_cast<std::size_t>(*group.outputs.rbegin())].shape);
   constexpr std::size_t kMostOps = 5;
   std::string name;
-  for (std::size_t i = 0; i < all.size() && i < kMostOps; ++i) name += (i > 0 ? " + " : "") + Lower(all[i]);
+  for (std::size_t i = 0; i < all.size() && i < kMostOps; ++i)
+    name += (i > 0 ? " + " : "") + Lower(all[i]);
   if (all.size() > kMostOps) name += fmt::format(" + {} more", all.size() - kMostOps);
   return name + " " + shape;
 }

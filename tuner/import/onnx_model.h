@@ -1,7 +1,8 @@
 // An ONNX model as plain structs: what the import needs of the protobuf, and none of its headers.
 //
-// Weights' data are not kept: a tensor carries its data only where it is small (kLargestConstant) and lies in
-// the model file itself; small external data are read when first asked for (ReadTensor).
+// Weights' data are not kept: a tensor carries its data only where it is small (kLargestConstant)
+// and lies in the model file itself; small external data are read when first asked for
+// (ReadTensor).
 #pragma once
 
 #include <map>
@@ -18,7 +19,8 @@ struct OnnxTensor {
   int element_type = 0;  // onnx::TensorProto::DataType
   Shape shape;
   ConstantPtr data;  // null: large, external, or of an element type the workload language lacks
-  // External data: where they lie, relative to the model's folder; `length` 0: to the end of the file.
+  // External data: where they lie, relative to the model's folder; `length` 0: to the end of the
+  // file.
   std::string external_file;
   std::int64_t external_offset = 0, external_length = 0;
 };
@@ -63,13 +65,14 @@ struct OnnxModel {
   int ir_version = 0;
   std::vector<OnnxValue> inputs, outputs, described;  // `described`: value_info
   std::vector<OnnxTensor> initializers;
-  std::vector<OnnxNode> nodes;  // sorted: producers before uses
+  std::vector<OnnxNode> nodes;         // sorted: producers before uses
   std::vector<std::string> functions;  // names of model-local functions
 
   int opset() const;
 };
 
-// Errors: cannot be read, truncated, not ONNX, a value that nothing produces, a value produced twice, a cycle.
+// Errors: cannot be read, truncated, not ONNX, a value that nothing produces, a value produced
+// twice, a cycle.
 Result<OnnxModel> LoadOnnx(const std::string& path);
 
 // The tensor's data if it is small, reading external data where needed; null if it is large.

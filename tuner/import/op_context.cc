@@ -170,7 +170,8 @@ ExprPtr OpContext::Load(int id, Exprs indices) const {
 
 ExprPtr OpContext::Broadcast(int id, const Stage& stage) const {
   const Value& value = graph.values[static_cast<std::size_t>(id)];
-  const std::size_t rank = value.shape.size(), first = static_cast<std::size_t>(stage.spatial) - rank;
+  const std::size_t rank = value.shape.size(),
+                    first = static_cast<std::size_t>(stage.spatial) - rank;
   Exprs indices;
   for (std::size_t d = 0; d < rank; ++d) {
     const bool repeats = value.shape[d] == 1 && stage.axes[first + d].extent.value != 1;
@@ -223,7 +224,8 @@ Result<Shape> BroadcastShapes(const OpContext& op, const std::vector<Shape>& sha
       if (shape[d] == 1 || shape[d] == extent) continue;
       if (extent != 1)
         return BadInput(fmt::format("{}: {} combines shapes that do not broadcast: {} and {}",
-                                    op.model.path, op.node.Label(), ShapeText(result), ShapeText(shape)));
+                                    op.model.path, op.node.Label(), ShapeText(result),
+                                    ShapeText(shape)));
       extent = shape[d];
     }
   return result;
@@ -232,8 +234,8 @@ Result<Shape> BroadcastShapes(const OpContext& op, const std::vector<Shape>& sha
 Result<std::int64_t> NormaliseAxis(const OpContext& op, std::int64_t axis, std::size_t rank) {
   const auto size = static_cast<std::int64_t>(rank);
   if (axis < -size || axis >= size)
-    return BadInput(fmt::format("{}: {} names axis {}, but its tensor has {} dimensions", op.model.path,
-                                op.node.Label(), axis, rank));
+    return BadInput(fmt::format("{}: {} names axis {}, but its tensor has {} dimensions",
+                                op.model.path, op.node.Label(), axis, rank));
   return axis < 0 ? axis + size : axis;
 }
 

@@ -1,8 +1,9 @@
 // What an operator's lowering sees: the node's attributes and inputs, and a builder of stages.
 //
-// A lowering reads inputs and attributes, declares outputs and emits stages. It fails with kUnsupported and a
-// reason (the node is then left out, with that reason) or kBadInput (the model is wrong). An attribute that no
-// lowering has asked for is one we do not understand, and makes the node left out as well.
+// A lowering reads inputs and attributes, declares outputs and emits stages. It fails with
+// kUnsupported and a reason (the node is then left out, with that reason) or kBadInput (the model
+// is wrong). An attribute that no lowering has asked for is one we do not understand, and makes the
+// node left out as well.
 #pragma once
 
 #include <optional>
@@ -29,10 +30,14 @@ class OpContext {
   int opset() const { return opset_; }
 
   int inputs() const { return static_cast<int>(inputs_.size()); }
-  bool Has(int input) const { return input < inputs() && inputs_[static_cast<std::size_t>(input)] >= 0; }
+  bool Has(int input) const {
+    return input < inputs() && inputs_[static_cast<std::size_t>(input)] >= 0;
+  }
   int In(int input) const { return inputs_[static_cast<std::size_t>(input)]; }
   // Valid until the next value is made (Temp, ViewOf).
-  const Value& InValue(int input) const { return graph.values[static_cast<std::size_t>(In(input))]; }
+  const Value& InValue(int input) const {
+    return graph.values[static_cast<std::size_t>(In(input))];
+  }
   Shape InShape(int input) const { return InValue(input).shape; }
   int outputs() const { return static_cast<int>(outputs_.size()); }
   // The output is there and something reads it.
@@ -47,7 +52,8 @@ class OpContext {
   // Names of attributes that were not asked for.
   std::vector<std::string> Unread() const;
 
-  // The data of an input that the computation's form depends on. Error (kUnsupported): not known ahead of time.
+  // The data of an input that the computation's form depends on. Error (kUnsupported): not known
+  // ahead of time.
   Result<ConstantPtr> Known(int input, const std::string& what) const;
   // As above, as integers.
   Result<std::vector<std::int64_t>> KnownInts(int input, const std::string& what) const;
@@ -91,7 +97,8 @@ class OpContext {
   std::set<std::string> seen_;
 };
 
-// A stage of `shape` with axes named i, j, k, ... (or `names`, one letter each), body still to be set.
+// A stage of `shape` with axes named i, j, k, ... (or `names`, one letter each), body still to be
+// set.
 Stage MakeStage(int tensor, const Shape& shape, const std::string& names = "");
 // Its axes as expressions.
 Exprs AxesOf(const Stage& stage);

@@ -30,11 +30,12 @@ void AddViewOps(LoweringTable& table);
 Result<void> LowerPointwise(OpContext& op, const std::vector<int>& inputs, DataType type,
                             const std::function<ExprPtr(const Exprs& x)>& body);
 
-// Convolution of input `x` (value id) with weight `w` and bias `b` (-1: none) into output 0; attributes are
-// the node's. Also used to place a folded batch normalisation's weights.
+// Convolution of input `x` (value id) with weight `w` and bias `b` (-1: none) into output 0;
+// attributes are the node's. Also used to place a folded batch normalisation's weights.
 Result<void> LowerConv(OpContext& op, int x, int w, int b);
 
-// scale / sqrt(variance + epsilon) at `channel`, for inputs 1 (scale) and 4 (variance) of a BatchNormalization.
+// scale / sqrt(variance + epsilon) at `channel`, for inputs 1 (scale) and 4 (variance) of a
+// BatchNormalization.
 ExprPtr BatchNormScale(const OpContext& op, const ExprPtr& channel, double epsilon);
 
 // Geometry of a sliding window along one spatial dimension.

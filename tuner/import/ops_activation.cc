@@ -21,8 +21,7 @@ ExprPtr SigmoidOf(const ExprPtr& x) { return Lit(1, x) / (Lit(1, x) + Exp(Neg(x)
 
 // log(1 + exp(x)) without overflow.
 ExprPtr SoftplusOf(const ExprPtr& x) {
-  return Max(x, Lit(0, x)) +
-         UnaryExpr(Op::kLog, Lit(1, x) + Exp(Neg(UnaryExpr(Op::kAbs, x))));
+  return Max(x, Lit(0, x)) + UnaryExpr(Op::kLog, Lit(1, x) + Exp(Neg(UnaryExpr(Op::kAbs, x))));
 }
 
 using Function = std::function<ExprPtr(const ExprPtr&)>;
@@ -58,7 +57,8 @@ Result<void> ThresholdedRelu(OpContext& op) {
 
 // Up to operator set 10 the bounds are attributes, then optional inputs.
 Result<void> Clip(OpContext& op) {
-  const bool has_low = op.node.attributes.contains("min"), has_high = op.node.attributes.contains("max");
+  const bool has_low = op.node.attributes.contains("min"),
+             has_high = op.node.attributes.contains("max");
   const double low = op.Float("min", 0), high = op.Float("max", 0);
   std::vector<int> ids = {op.In(0)};
   const int low_at = op.Has(1) ? static_cast<int>(ids.size()) : -1;
@@ -113,8 +113,7 @@ Result<void> Elu(OpContext& op) {
 Result<void> Celu(OpContext& op) {
   const double alpha = op.Float("alpha", 1);
   return Apply(op, [&](const ExprPtr& x) {
-    return Max(x, Lit(0, x)) +
-           Min(Lit(0, x), (Exp(x / Lit(alpha, x)) - Lit(1, x)) * Lit(alpha, x));
+    return Max(x, Lit(0, x)) + Min(Lit(0, x), (Exp(x / Lit(alpha, x)) - Lit(1, x)) * Lit(alpha, x));
   });
 }
 
@@ -129,10 +128,9 @@ Result<void> Selu(OpContext& op) {
 Result<void> Gelu(OpContext& op) {
   const bool by_tanh = op.Text("approximate", "none") == "tanh";
   return Apply(op, [&](const ExprPtr& x) {
-    const ExprPtr bent =
-        by_tanh ? UnaryExpr(Op::kTanh, (x + x * x * x * Lit(0.044715, x)) *
-                                           Lit(std::sqrt(2 / std::numbers::pi), x))
-                : UnaryExpr(Op::kErf, x * Lit(1 / std::numbers::sqrt2, x));
+    const ExprPtr bent = by_tanh ? UnaryExpr(Op::kTanh, (x + x * x * x * Lit(0.044715, x)) *
+                                                            Lit(std::sqrt(2 / std::numbers::pi), x))
+                                 : UnaryExpr(Op::kErf, x * Lit(1 / std::numbers::sqrt2, x));
     return x * (bent + Lit(1, x)) * Lit(0.5, x);
   });
 }

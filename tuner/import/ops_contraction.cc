@@ -11,7 +11,8 @@ namespace {
 // The type in which a sum of `type` stands before its epilogue.
 DataType SumType(DataType type) { return IsFloat(type) ? DefaultAccumulator(type) : type; }
 
-// X[n,c,...], W[o,c,...]; grouped: X[n,g,c,...], W[g,o,c,...]. `windows`: one per spatial dimension.
+// X[n,c,...], W[o,c,...]; grouped: X[n,g,c,...], W[g,o,c,...]. `windows`: one per spatial
+// dimension.
 struct ConvForm {
   std::int64_t batch = 1, groups = 1, in = 1, out = 1;  // channels per group
   std::vector<Window> windows;
@@ -23,14 +24,17 @@ Result<ConvForm> ReadConv(OpContext& op, const Shape& x, const Shape& w) {
   ConvForm form;
   form.groups = op.Int("group", 1);
   if (x.size() < 3 || w.size() != x.size())
-    return Unsupported(fmt::format("an input of shape {} with a weight of shape {}", ShapeText(x), ShapeText(w)));
+    return Unsupported(
+        fmt::format("an input of shape {} with a weight of shape {}", ShapeText(x), ShapeText(w)));
   if (form.groups < 1 || x[1] != w[1] * form.groups || w[0] % form.groups != 0)
-    return BadInput(fmt::format("{}: {}: input {}, weight {} and group {} do not fit together", op.model.path,
-                                op.node.Label(), ShapeText(x), ShapeText(w), form.groups));
+    return BadInput(fmt::format("{}: {}: input {}, weight {} and group {} do not fit together",
+                                op.model.path, op.node.Label(), ShapeText(x), ShapeText(w),
+                                form.groups));
   form.batch = x[0];
   form.in = w[1];
   form.out = w[0] / form.groups;
-  KINDRED_TRY(form.windows, ReadWindows(op, Shape(x.begin() + 2, x.end()), Shape(w.begin() + 2, w.end())));
+  KINDRED_TRY(form.windows,
+              ReadWindows(op, Shape(x.begin() + 2, x.end()), Shape(w.begin() + 2, w.end())));
   return form;
 }
 
@@ -63,7 +67,8 @@ Result<void> LowerConv(OpContext& op, int x, int w, int b) {
   Shape shape = op.graph.values[static_cast<std::size_t>(out)].shape;
   std::string names = form.depthwise() ? "nc" : "no";
   if (form.grouped()) {
-    // Groups become a dimension of their own, so that every index stays a sum; the output is a view.
+    // Groups become a dimension of their own, so that every index stays a sum; the output is a
+    // view.
     shape = with({form.batch, form.groups, form.out}, places);
     names = "ngo";
     x = op.ViewOf(x, with({form.batch, form.groups, form.in}, image));
@@ -77,8 +82,10 @@ Result<void> LowerConv(OpContext& op, int x, int w, int b) {
 
   op.kind = UnitKind::kContraction;
   Stage stage = MakeStage(sum, shape, names + kPlaces[rank - 1]);
-  if (!form.depthwise()) AddReductionAxis(stage, "c" + std::string(form.grouped() ? "i" : ""), form.in);
-  for (std::size_t d = 0; d < rank; ++d) AddReductionAxis(stage, std::string(1, kTaps[rank - 1][d]), taps[d]);
+  if (!form.depthwise())
+    AddReductionAxis(stage, "c" + std::string(form.grouped() ? "i" : ""), form.in);
+  for (std::size_t d = 0; d < rank; ++d)
+    AddReductionAxis(stage, std::string(1, kTaps[rank - 1][d]), taps[d]);
   const Exprs axes = AxesOf(stage);
   const std::size_t tap = axes.size() - rank;
   const ExprPtr channel = axes[head + rank];  // the reduction's, unless depthwise
@@ -129,10 +136,11 @@ Result<void> Gemm(OpContext& op) {
   const Shape a = op.InShape(0), b = op.InShape(1);
   if (a.size() != 2 || b.size() != 2) return Unsupported("its operands are no matrices");
   const DataType type = op.InValue(0).type;
-  const std::int64_t rows = a[turn_a ? 1 : 0], depth = a[turn_a ? 0 : 1], columns = b[turn_b ? 0 : 1];
+  const std::int64_t rows = a[turn_a ? 1 : 0], depth = a[turn_a ? 0 : 1],
+                     columns = b[turn_b ? 0 : 1];
   if (b[turn_b ? 1 : 0] != depth)
-    return BadInput(fmt::format("{}: {} multiplies {} and {}, whose inner extents differ", op.model.path,
-                                op.node.Label(), ShapeText(a), ShapeText(b)));
+    return BadInput(fmt::format("{}: {} multiplies {} and {}, whose inner extents differ",
+                                op.model.path, op.node.Label(), ShapeText(a), ShapeText(b)));
   const bool has_c = op.Has(2) && beta != 0;
   const bool epilogue = has_c || alpha != 1;
   const Shape shape = {rows, columns};
@@ -168,9 +176,10 @@ Result<void> MatMul(OpContext& op) {
   if (column) b.push_back(1);
   const std::int64_t depth = a.back();
   if (b[b.size() - 2] != depth)
-    return BadInput(fmt::format("{}: {} multiplies {} and {}, whose inner extents differ", op.model.path,
-                                op.node.Label(), ShapeText(a), ShapeText(b)));
-  KINDRED_TRY(const Shape batch, BroadcastShapes(op, {Shape(a.begin(), a.end() - 2), Shape(b.begin(), b.end() - 2)}));
+    return BadInput(fmt::format("{}: {} multiplies {} and {}, whose inner extents differ",
+                                op.model.path, op.node.Label(), ShapeText(a), ShapeText(b)));
+  KINDRED_TRY(const Shape batch,
+              BroadcastShapes(op, {Shape(a.begin(), a.end() - 2), Shape(b.begin(), b.end() - 2)}));
   const DataType type = op.InValue(0).type;
   Shape shape = batch;
   std::string names;
@@ -187,12 +196,14 @@ Result<void> MatMul(OpContext& op) {
   Stage stage = MakeStage(op.Out(0, type, shape), shape, names);
   AddReductionAxis(stage, "k", depth);
   const Exprs axes = AxesOf(stage);
-  const auto operand = [&](int id, const Shape& matrix, const ExprPtr& first, const ExprPtr& second) {
+  const auto operand = [&](int id, const Shape& matrix, const ExprPtr& first,
+                           const ExprPtr& second) {
     Exprs at;
     const std::size_t own = matrix.size() - 2;
     for (std::size_t d = 0; d < own; ++d)
-      at.push_back(matrix[d] == 1 && batch[batch.size() - own + d] != 1 ? IntExpr(0)
-                                                                        : axes[batch.size() - own + d]);
+      at.push_back(matrix[d] == 1 && batch[batch.size() - own + d] != 1
+                       ? IntExpr(0)
+                       : axes[batch.size() - own + d]);
     if (first) at.push_back(first);
     if (second) at.push_back(second);
     return LoadExpr(id, std::move(at), type);
@@ -223,14 +234,17 @@ Result<void> Einsum(OpContext& op) {
   const std::string result = text.substr(arrow + 2);
   std::string all = result;
   std::map<char, std::int64_t> extents;
-  if (static_cast<int>(terms.size()) != op.inputs()) return Unsupported("an equation that does not name every input");
+  if (static_cast<int>(terms.size()) != op.inputs())
+    return Unsupported("an equation that does not name every input");
   for (int i = 0; i < op.inputs(); ++i) {
     const std::string& term = terms[static_cast<std::size_t>(i)];
-    if (term.size() != op.InShape(i).size()) return Unsupported("an equation that does not fit its inputs");
+    if (term.size() != op.InShape(i).size())
+      return Unsupported("an equation that does not fit its inputs");
     for (std::size_t d = 0; d < term.size(); ++d) {
       if (all.find(term[d]) == std::string::npos) all += term[d];
       std::int64_t& extent = extents.emplace(term[d], 1).first->second;
-      if (extent != 1 && op.InShape(i)[d] != extent) return Unsupported("an equation that broadcasts");
+      if (extent != 1 && op.InShape(i)[d] != extent)
+        return Unsupported("an equation that broadcasts");
       extent = op.InShape(i)[d];
     }
   }
@@ -238,7 +252,8 @@ Result<void> Einsum(OpContext& op) {
   Shape shape;
   for (const char c : result) shape.push_back(extents[c]);
   Stage stage = MakeStage(op.Out(0, type, shape), shape, result);
-  for (const char c : all.substr(result.size())) AddReductionAxis(stage, std::string(1, c), extents[c]);
+  for (const char c : all.substr(result.size()))
+    AddReductionAxis(stage, std::string(1, c), extents[c]);
   const Exprs axes = AxesOf(stage);
   for (int i = 0; i < op.inputs(); ++i) {
     Exprs at;

@@ -1,7 +1,7 @@
 // Gather and its relatives.
 //
-// Indices may be negative (they count from the end). Known ones are made plain here; others are wrapped where
-// they are used, and the unit records their range, which test data then keep to.
+// Indices may be negative (they count from the end). Known ones are made plain here; others are
+// wrapped where they are used, and the unit records their range, which test data then keep to.
 #include <optional>
 
 #include "tuner/import/ops.h"
@@ -10,7 +10,8 @@ namespace kindred {
 namespace {
 
 // start + step * place for every element of the constant, if it is so.
-std::optional<std::pair<std::int64_t, std::int64_t>> Progression(const std::vector<std::int64_t>& values) {
+std::optional<std::pair<std::int64_t, std::int64_t>> Progression(
+    const std::vector<std::int64_t>& values) {
   if (values.empty()) return std::nullopt;
   const std::int64_t step = values.size() > 1 ? values[1] - values[0] : 0;
   for (std::size_t i = 1; i < values.size(); ++i)
@@ -29,7 +30,8 @@ int KnownIndices(OpContext& op, const Shape& shape, const std::vector<std::int64
 
 // The value of `indices` at `at` as an index into an extent.
 ExprPtr WrappedIndex(OpContext& op, int indices, const Exprs& at, std::int64_t extent) {
-  const ExprPtr raw = LoadExpr(indices, at, op.graph.values[static_cast<std::size_t>(indices)].type);
+  const ExprPtr raw =
+      LoadExpr(indices, at, op.graph.values[static_cast<std::size_t>(indices)].type);
   const ExprPtr index = CastExpr(DataType::kI64, raw);
   if (op.opset() < 11) {
     op.UseAsIndex(indices, 0, extent);
@@ -48,7 +50,8 @@ Result<void> Gather(OpContext& op) {
   shape.insert(shape.end(), in.begin() + axis + 1, in.end());
   Stage stage = MakeStage(op.Out(0, op.InValue(0).type, shape), shape);
   const Exprs axes = AxesOf(stage);
-  const Exprs place(axes.begin() + axis, axes.begin() + axis + static_cast<std::ptrdiff_t>(at.size()));
+  const Exprs place(axes.begin() + axis,
+                    axes.begin() + axis + static_cast<std::ptrdiff_t>(at.size()));
   ExprPtr index;
   if (const ConstantPtr known = op.Peek(1)) {
     std::vector<std::int64_t> values;
@@ -56,7 +59,8 @@ Result<void> Gather(OpContext& op) {
       values.push_back(known->Integer(i) < 0 ? known->Integer(i) + in[d] : known->Integer(i));
       if (values.back() < 0 || values.back() >= in[d])
         return BadInput(op.model.path + ": " + op.node.Label() + " reads element " +
-                        std::to_string(known->Integer(i)) + " of an axis of extent " + std::to_string(in[d]));
+                        std::to_string(known->Integer(i)) + " of an axis of extent " +
+                        std::to_string(in[d]));
     }
     if (const auto progression = Progression(values)) {
       ExprPtr flat = IntExpr(0);

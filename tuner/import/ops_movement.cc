@@ -1,4 +1,5 @@
-// Operators that only move elements: Transpose, Concat, Split, Slice, Pad, Expand, Tile, DepthToSpace, Resize.
+// Operators that only move elements: Transpose, Concat, Split, Slice, Pad, Expand, Tile,
+// DepthToSpace, Resize.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -52,8 +53,8 @@ Result<void> Transpose(OpContext& op) {
   std::sort(sorted.begin(), sorted.end());
   for (std::size_t d = 0; d < in.size(); ++d)
     if (perm.size() != in.size() || sorted[d] != static_cast<std::int64_t>(d))
-      return BadInput(fmt::format("{}: {}: perm {} is no permutation of {} dimensions", op.model.path,
-                                  op.node.Label(), ShapeText(perm), in.size()));
+      return BadInput(fmt::format("{}: {}: perm {} is no permutation of {} dimensions",
+                                  op.model.path, op.node.Label(), ShapeText(perm), in.size()));
   for (const std::int64_t d : perm) shape.push_back(in[static_cast<std::size_t>(d)]);
   if (KeepsOrder(in, perm)) {
     op.View(0, op.In(0), shape);
@@ -79,8 +80,8 @@ Result<void> Concat(OpContext& op) {
     shape[axis] += expected[axis];
     expected[axis] = shape[axis];
     if (expected != shape)
-      return BadInput(fmt::format("{}: {} joins shapes that differ outside of axis {}", op.model.path,
-                                  op.node.Label(), at));
+      return BadInput(fmt::format("{}: {} joins shapes that differ outside of axis {}",
+                                  op.model.path, op.node.Label(), at));
   }
   if (parts.size() == 1) {
     op.View(0, parts[0], shape);
@@ -94,7 +95,9 @@ Result<void> Concat(OpContext& op) {
     Exprs index = axes;
     index[axis] = axes[axis] + (-start);
     const ExprPtr part = op.Load(parts[i], std::move(index));
-    stage.body = stage.body ? SelectExpr(BinaryExpr(Op::kLess, axes[axis], IntExpr(end)), part, stage.body) : part;
+    stage.body = stage.body
+                     ? SelectExpr(BinaryExpr(Op::kLess, axes[axis], IntExpr(end)), part, stage.body)
+                     : part;
     end = start;
   }
   op.kind = UnitKind::kMovement;
@@ -106,7 +109,8 @@ Result<void> Split(OpContext& op) {
   const Shape in = op.InShape(0);
   KINDRED_TRY(const std::int64_t at, NormaliseAxis(op, op.Int("axis", 0), in.size()));
   const auto axis = static_cast<std::size_t>(at);
-  const std::int64_t count = std::max<std::int64_t>(1, static_cast<std::int64_t>(op.node.outputs.size()));
+  const std::int64_t count =
+      std::max<std::int64_t>(1, static_cast<std::int64_t>(op.node.outputs.size()));
   op.Ignore("num_outputs");
   Shape sizes = op.Ints("split").value_or(Shape());
   if (op.Has(1)) {
@@ -114,9 +118,12 @@ Result<void> Split(OpContext& op) {
   }
   if (sizes.empty()) {
     const std::int64_t each = (in[axis] + count - 1) / count;
-    for (std::int64_t left = in[axis]; left > 0; left -= each) sizes.push_back(std::min(each, left));
+    for (std::int64_t left = in[axis]; left > 0; left -= each)
+      sizes.push_back(std::min(each, left));
   }
-  if (static_cast<std::int64_t>(sizes.size()) != count ||
+  const bool negative =
+      std::any_of(sizes.begin(), sizes.end(), [&](auto s) { return s < 0 || s > in[axis]; });
+  if (negative || static_cast<std::int64_t>(sizes.size()) != count ||
       std::accumulate(sizes.begin(), sizes.end(), std::int64_t{0}) != in[axis])
     return BadInput(fmt::format("{}: {}: pieces {} do not make up an extent of {}", op.model.path,
                                 op.node.Label(), ShapeText(sizes), in[axis]));
@@ -158,19 +165,23 @@ Result<void> Slice(OpContext& op) {
   }
   if (steps.empty()) steps.assign(starts.size(), 1);
   if (ends.size() != starts.size() || axes.size() != starts.size() || steps.size() != starts.size())
-    return BadInput(fmt::format("{}: {}: starts, ends, axes and steps differ in length", op.model.path, op.node.Label()));
+    return BadInput(fmt::format("{}: {}: starts, ends, axes and steps differ in length",
+                                op.model.path, op.node.Label()));
   Shape shape = in, first(in.size(), 0), step(in.size(), 1);
   for (std::size_t i = 0; i < axes.size(); ++i) {
     KINDRED_TRY(const std::int64_t axis, NormaliseAxis(op, axes[i], in.size()));
     const auto d = static_cast<std::size_t>(axis);
-    const std::int64_t extent = in[d], by = steps[i];
-    if (by == 0) return BadInput(fmt::format("{}: {} has a step of 0", op.model.path, op.node.Label()));
+    const std::int64_t extent = in[d], by = std::clamp(steps[i], -extent - 1, extent + 1);
+    if (by == 0)
+      return BadInput(fmt::format("{}: {} has a step of 0", op.model.path, op.node.Label()));
     const auto place = [extent](std::int64_t at, std::int64_t low, std::int64_t high) {
       return std::clamp(at < 0 ? at + extent : at, low, high);
     };
-    const std::int64_t from = by > 0 ? place(starts[i], 0, extent) : place(starts[i], 0, extent - 1);
+    const std::int64_t from =
+        by > 0 ? place(starts[i], 0, extent) : place(starts[i], 0, extent - 1);
     const std::int64_t to = by > 0 ? place(ends[i], 0, extent) : place(ends[i], -1, extent - 1);
-    shape[d] = std::max<std::int64_t>(0, by > 0 ? (to - from + by - 1) / by : (from - to - by - 1) / -by);
+    shape[d] =
+        std::max<std::int64_t>(0, by > 0 ? (to - from + by - 1) / by : (from - to - by - 1) / -by);
     first[d] = from;
     step[d] = by;
   }
@@ -188,9 +199,12 @@ Result<void> Slice(OpContext& op) {
 
 // The place that `at` (may lie outside) is mirrored to without repeating the border.
 ExprPtr Reflect(const ExprPtr& at, std::int64_t extent) {
-  const ExprPtr behind = SelectExpr(BinaryExpr(Op::kLess, at, IntExpr(extent)), at, IntExpr(2 * (extent - 1)) - at);
+  const ExprPtr behind =
+      SelectExpr(BinaryExpr(Op::kLess, at, IntExpr(extent)), at, IntExpr(2 * (extent - 1)) - at);
   return SelectExpr(BinaryExpr(Op::kLess, at, IntExpr(0)), IntExpr(0) - at, behind);
 }
+
+constexpr std::int64_t kMostPadding = 1 << 30;
 
 Result<void> Pad(OpContext& op) {
   const std::string mode = op.Text("mode", "constant");
@@ -211,21 +225,25 @@ Result<void> Pad(OpContext& op) {
     pads = all;
   }
   if (pads.size() != 2 * in.size())
-    return BadInput(fmt::format("{}: {}: pads {} do not fit {} dimensions", op.model.path, op.node.Label(),
-                                ShapeText(pads), in.size()));
+    return BadInput(fmt::format("{}: {}: pads {} do not fit {} dimensions", op.model.path,
+                                op.node.Label(), ShapeText(pads), in.size()));
   Shape shape = in;
   bool grows = false;
   for (std::size_t d = 0; d < in.size(); ++d) {
+    if (std::max(std::abs(pads[d]), std::abs(pads[in.size() + d])) > kMostPadding)
+      return Unsupported("padding of more than 2^30 elements");
     shape[d] += pads[d] + pads[in.size() + d];
     grows |= pads[d] > 0 || pads[in.size() + d] > 0;
     if (mode == "reflect" && (pads[d] >= in[d] || pads[in.size() + d] >= in[d]))
       return Unsupported("reflections wider than the input");
   }
-  if (shape == in && !grows && std::all_of(pads.begin(), pads.end(), [](auto p) { return p == 0; })) {
+  if (shape == in && !grows &&
+      std::all_of(pads.begin(), pads.end(), [](auto p) { return p == 0; })) {
     op.View(0, op.In(0), shape);
     return {};
   }
-  if (mode != "constant" && mode != "reflect" && mode != "edge") return Unsupported("mode '" + mode + "'");
+  if (mode != "constant" && mode != "reflect" && mode != "edge")
+    return Unsupported("mode '" + mode + "'");
   const DataType type = op.InValue(0).type;
   Stage stage = MakeStage(op.Out(0, type, shape), shape);
   const Exprs axes = AxesOf(stage);
@@ -241,8 +259,9 @@ Result<void> Pad(OpContext& op) {
   ExprPtr x = LoadExpr(op.In(0), std::move(index), type);
   if (mode == "constant" && grows) {
     const int rank = op.Has(2) ? static_cast<int>(op.InShape(2).size()) : 0;
-    x = PaddedExpr(x, op.Has(2) ? op.Load(op.In(2), Exprs(static_cast<std::size_t>(rank), IntExpr(0)))
-                                : Literal(attribute, type));
+    x = PaddedExpr(x, op.Has(2)
+                          ? op.Load(op.In(2), Exprs(static_cast<std::size_t>(rank), IntExpr(0)))
+                          : Literal(attribute, type));
   }
   stage.body = std::move(x);
   op.kind = UnitKind::kMovement;
@@ -252,6 +271,7 @@ Result<void> Pad(OpContext& op) {
 
 Result<void> Expand(OpContext& op) {
   KINDRED_TRY(const Shape target, op.KnownInts(1, "shape"));
+  if (!PossibleShape(target)) return Unsupported("the shape " + ShapeText(target));
   KINDRED_TRY(const Shape shape, BroadcastShapes(op, {op.InShape(0), target}));
   if (ElementCount(shape) == ElementCount(op.InShape(0))) {
     op.View(0, op.In(0), shape);
@@ -269,7 +289,9 @@ Result<void> Tile(OpContext& op) {
   const Shape in = op.InShape(0);
   Shape shape = in;
   if (repeats.size() != in.size()) return Unsupported("repeats that do not name every dimension");
-  for (std::size_t d = 0; d < in.size(); ++d) shape[d] *= repeats[d];
+  for (std::size_t d = 0; d < in.size(); ++d)
+    if (repeats[d] < 0 || __builtin_mul_overflow(shape[d], repeats[d], &shape[d]))
+      return Unsupported("repeats " + ShapeText(repeats));
   if (shape == in) {
     op.View(0, op.In(0), shape);
     return {};
@@ -283,8 +305,11 @@ Result<void> Tile(OpContext& op) {
   return {};
 }
 
+constexpr std::int64_t kMostBlock = 1 << 20;
+
 // Both are a reshape, a transposition and a reshape.
-Result<void> Rearrange(OpContext& op, const Shape& split, const std::vector<std::int64_t>& perm, const Shape& shape) {
+Result<void> Rearrange(OpContext& op, const Shape& split, const std::vector<std::int64_t>& perm,
+                       const Shape& shape) {
   const int parts = op.ViewOf(op.In(0), split);
   Shape turned;
   for (const std::int64_t d : perm) turned.push_back(split[static_cast<std::size_t>(d)]);
@@ -298,7 +323,8 @@ Result<void> DepthToSpace(OpContext& op) {
   const std::int64_t block = op.Int("blocksize", 1);
   const bool columns_first = op.Text("mode", "DCR") == "CRD";
   const Shape x = op.InShape(0);
-  if (x.size() != 4 || block < 1 || x[1] % (block * block) != 0) return Unsupported("an input of shape " + ShapeText(x));
+  if (x.size() != 4 || block < 1 || block > kMostBlock || x[1] % (block * block) != 0)
+    return Unsupported("an input of shape " + ShapeText(x));
   const std::int64_t depth = x[1] / (block * block);
   const Shape shape = {x[0], depth, x[2] * block, x[3] * block};
   if (columns_first)
@@ -309,7 +335,7 @@ Result<void> DepthToSpace(OpContext& op) {
 Result<void> SpaceToDepth(OpContext& op) {
   const std::int64_t block = op.Int("blocksize", 1);
   const Shape x = op.InShape(0);
-  if (x.size() != 4 || block < 1 || x[2] % block != 0 || x[3] % block != 0)
+  if (x.size() != 4 || block < 1 || block > kMostBlock || x[2] % block != 0 || x[3] % block != 0)
     return Unsupported("an input of shape " + ShapeText(x));
   return Rearrange(op, {x[0], x[1], x[2] / block, block, x[3] / block, block}, {0, 3, 5, 1, 2, 4},
                    {x[0], x[1] * block * block, x[2] / block, x[3] / block});
@@ -324,7 +350,8 @@ Result<void> Resize(OpContext& op) {
   op.Ignore("cubic_coeff_a");
   op.Ignore("extrapolation_value");
   op.Ignore("exclude_outside");
-  if (mode != "nearest") return Unsupported("mode '" + mode + "'; only nearest neighbours have a form");
+  if (mode != "nearest")
+    return Unsupported("mode '" + mode + "'; only nearest neighbours have a form");
   const Shape in = op.InShape(0);
   const bool old = upsample || op.opset() < 11;
   std::vector<double> scales = op.Floats("scales").value_or(std::vector<double>());
@@ -340,19 +367,24 @@ Result<void> Resize(OpContext& op) {
   if (scales.size() != in.size() && sizes.size() != in.size())
     return Unsupported("scales or sizes that do not name every dimension");
   for (std::size_t d = 0; d < in.size(); ++d) {
-    const double factor = scales.empty() ? static_cast<double>(sizes[d]) / static_cast<double>(in[d]) : scales[d];
-    factors[d] = std::llround(factor);
-    if (factor < 1 || std::fabs(factor - static_cast<double>(factors[d])) > 1e-6)
+    const double factor =
+        scales.empty() ? static_cast<double>(sizes[d]) / static_cast<double>(in[d]) : scales[d];
+    factors[d] = factor >= 1 && factor < 1 << 20 ? std::llround(factor) : 0;
+    if (factors[d] < 1 || std::fabs(factor - static_cast<double>(factors[d])) > 1e-6)
       return Unsupported(fmt::format("a factor of {}; only whole factors have a form", factor));
     shape[d] = in[d] * factors[d];
   }
   const bool even = std::all_of(factors.begin(), factors.end(), [](auto f) { return f <= 2; });
-  const bool floors = old || (place == "asymmetric" && (rounding == "floor" || (rounding == "round_prefer_floor" && even))) ||
-                      ((place == "half_pixel" || place == "pytorch_half_pixel") && rounding.starts_with("round"));
+  const bool floors =
+      old ||
+      (place == "asymmetric" &&
+       (rounding == "floor" || (rounding == "round_prefer_floor" && even))) ||
+      ((place == "half_pixel" || place == "pytorch_half_pixel") && rounding.starts_with("round"));
   if (!floors) return Unsupported("coordinates '" + place + "' with rounding '" + rounding + "'");
   EmitGather(op, op.Out(0, op.InValue(0).type, shape), op.In(0), shape, [&](const Exprs& axes) {
     Exprs at;
-    for (std::size_t d = 0; d < in.size(); ++d) at.push_back(in[d] == 1 ? IntExpr(0) : axes[d] / IntExpr(factors[d]));
+    for (std::size_t d = 0; d < in.size(); ++d)
+      at.push_back(in[d] == 1 ? IntExpr(0) : axes[d] / IntExpr(factors[d]));
     return at;
   });
   return {};

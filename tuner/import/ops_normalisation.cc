@@ -7,7 +7,8 @@ namespace kindred {
 
 ExprPtr BatchNormScale(const OpContext& op, const ExprPtr& channel, double epsilon) {
   const ExprPtr variance = op.Load(op.In(4), {channel});
-  return op.Load(op.In(1), {channel}) / UnaryExpr(Op::kSqrt, variance + Literal(epsilon, variance->type));
+  return op.Load(op.In(1), {channel}) /
+         UnaryExpr(Op::kSqrt, variance + Literal(epsilon, variance->type));
 }
 
 namespace {
@@ -30,7 +31,8 @@ Result<void> BatchNormalization(OpContext& op) {
   op.Emit(std::move(factors));
   op.NewUnit();
   Stage offsets = MakeStage(offset, channels, "c");
-  offsets.body = op.Load(op.In(2), {VarExpr(0)}) - op.Load(op.In(3), {VarExpr(0)}) * op.Load(factor, {VarExpr(0)});
+  offsets.body = op.Load(op.In(2), {VarExpr(0)}) -
+                 op.Load(op.In(3), {VarExpr(0)}) * op.Load(factor, {VarExpr(0)});
   op.Emit(std::move(offsets));
   op.NewUnit();
   Stage stage = MakeStage(op.Out(0, type, shape), shape);
@@ -50,12 +52,15 @@ struct Moments {
 Moments EmitMoments(OpContext& op, std::size_t axis) {
   Moments moments;
   moments.shape = op.InShape(0);
-  moments.rows = Shape(moments.shape.begin(), moments.shape.begin() + static_cast<std::ptrdiff_t>(axis));
+  moments.rows =
+      Shape(moments.shape.begin(), moments.shape.begin() + static_cast<std::ptrdiff_t>(axis));
   const DataType type = op.InValue(0).type, wide = DefaultAccumulator(type);
-  const double size = static_cast<double>(ElementCount(moments.shape) / std::max<std::int64_t>(1, ElementCount(moments.rows)));
+  const double size = static_cast<double>(ElementCount(moments.shape) /
+                                          std::max<std::int64_t>(1, ElementCount(moments.rows)));
   const std::string letters = "ijklmnpq";
   op.kind = UnitKind::kRow;
-  const auto reduce = [&](const std::string& name, const std::function<ExprPtr(const Exprs&, const Exprs&)>& body) {
+  const auto reduce = [&](const std::string& name,
+                          const std::function<ExprPtr(const Exprs&, const Exprs&)>& body) {
     const int sum = op.Temp(name + "_sum", wide, moments.rows);
     Stage stage = MakeStage(sum, moments.rows, letters.substr(0, axis));
     for (std::size_t d = axis; d < moments.shape.size(); ++d)
@@ -70,7 +75,8 @@ Moments EmitMoments(OpContext& op, std::size_t axis) {
     op.Emit(std::move(divide));
     return value;
   };
-  moments.mean = reduce("mean", [&](const Exprs& at, const Exprs&) { return LoadExpr(op.In(0), at, type); });
+  moments.mean =
+      reduce("mean", [&](const Exprs& at, const Exprs&) { return LoadExpr(op.In(0), at, type); });
   moments.variance = reduce("variance", [&](const Exprs& at, const Exprs& row) {
     const ExprPtr centred = LoadExpr(op.In(0), at, type) - op.Load(moments.mean, row);
     return centred * centred;
@@ -108,14 +114,16 @@ Result<void> InstanceNormalization(OpContext& op) {
   const Moments moments = EmitMoments(op, 2);
   Stage stage = MakeStage(op.Out(0, type, moments.shape), moments.shape);
   const Exprs axes = AxesOf(stage);
-  stage.body = Normalised(op, moments, axes, epsilon) * op.Load(op.In(1), {axes[1]}) + op.Load(op.In(2), {axes[1]});
+  stage.body = Normalised(op, moments, axes, epsilon) * op.Load(op.In(1), {axes[1]}) +
+               op.Load(op.In(2), {axes[1]});
   op.Emit(std::move(stage));
   return {};
 }
 
 // Y = X / (bias + alpha / size * sum of squares over `size` neighbouring channels) ^ beta
 Result<void> Lrn(OpContext& op) {
-  const double alpha = op.Float("alpha", 1e-4), beta = op.Float("beta", 0.75), bias = op.Float("bias", 1);
+  const double alpha = op.Float("alpha", 1e-4), beta = op.Float("beta", 0.75),
+               bias = op.Float("bias", 1);
   const std::int64_t size = op.Int("size", 0);
   const Shape shape = op.InShape(0);
   if (shape.size() < 2 || size < 1) return Unsupported("an input of shape " + ShapeText(shape));
@@ -134,8 +142,10 @@ Result<void> Lrn(OpContext& op) {
   op.Emit(std::move(squares));
   Stage stage = MakeStage(op.Out(0, type, shape), shape);
   const Exprs axes = AxesOf(stage);
-  const ExprPtr base = op.Load(sum, axes) * Literal(alpha / static_cast<double>(size), wide) + Literal(bias, wide);
-  stage.body = CastExpr(wide, op.Load(op.In(0), axes)) / BinaryExpr(Op::kPow, base, Literal(beta, wide));
+  const ExprPtr base =
+      op.Load(sum, axes) * Literal(alpha / static_cast<double>(size), wide) + Literal(bias, wide);
+  stage.body =
+      CastExpr(wide, op.Load(op.In(0), axes)) / BinaryExpr(Op::kPow, base, Literal(beta, wide));
   op.Emit(std::move(stage));
   return {};
 }

@@ -153,7 +153,8 @@ Result<void> Cast(OpContext& op) {
   op.Ignore("saturate");
   const auto type = FromOnnxType(to);
   if (!type)
-    return Unsupported(fmt::format("casts to {}, which the workload language does not have", OnnxTypeName(to)));
+    return Unsupported(
+        fmt::format("casts to {}, which the workload language does not have", OnnxTypeName(to)));
   return CastTo(op, *type);
 }
 
@@ -172,9 +173,9 @@ Result<void> Trilu(OpContext& op) {
   const Exprs axes = AxesOf(stage);
   const ExprPtr row = axes[axes.size() - 2] + diagonal, column = axes.back();
   const ExprPtr x = op.Load(op.In(0), axes);
-  stage.body = SelectExpr(upper ? BinaryExpr(Op::kLessEqual, row, column)
-                                : BinaryExpr(Op::kLessEqual, column, row),
-                          x, Literal(0, x->type));
+  stage.body = SelectExpr(
+      upper ? BinaryExpr(Op::kLessEqual, row, column) : BinaryExpr(Op::kLessEqual, column, row), x,
+      Literal(0, x->type));
   op.Emit(std::move(stage));
   return {};
 }

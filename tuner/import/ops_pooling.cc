@@ -22,8 +22,9 @@ Result<std::vector<Window>> ReadWindows(OpContext& op, const Shape& spatial, Sha
   const auto given = op.Ints("kernel_shape");
   if (kernel.empty() && given) kernel = *given;
   if (given && *given != kernel)
-    return BadInput(fmt::format("{}: {}: kernel_shape {} differs from the weight's {}", op.model.path,
-                                op.node.Label(), ShapeText(*given), ShapeText(kernel)));
+    return BadInput(fmt::format("{}: {}: kernel_shape {} differs from the weight's {}",
+                                op.model.path, op.node.Label(), ShapeText(*given),
+                                ShapeText(kernel)));
   const auto strides = op.Ints("strides").value_or(Shape(rank, 1));
   const auto dilations = op.Ints("dilations").value_or(Shape(rank, 1));
   const auto pads = op.Ints("pads").value_or(Shape(2 * rank, 0));
@@ -32,28 +33,34 @@ Result<std::vector<Window>> ReadWindows(OpContext& op, const Shape& spatial, Sha
   bool fits = kernel.size() == rank && strides.size() == rank && dilations.size() == rank &&
               pads.size() == 2 * rank;
   for (std::size_t d = 0; fits && d < rank; ++d)
-    fits = kernel[d] > 0 && strides[d] > 0 && dilations[d] > 0 && pads[d] >= 0 && pads[rank + d] >= 0;
+    for (const std::int64_t number :
+         {kernel[d], strides[d], dilations[d], pads[d] + 1, pads[rank + d] + 1})
+      fits = fits && number > 0 && number < 1 << 30;
   if (!fits)
-    return BadInput(fmt::format("{}: {}: kernel, strides, dilations or pads do not fit {} spatial dimensions",
-                                op.model.path, op.node.Label(), rank));
+    return BadInput(
+        fmt::format("{}: {}: kernel, strides, dilations or pads do not fit {} spatial dimensions",
+                    op.model.path, op.node.Label(), rank));
   std::vector<Window> windows;
   for (std::size_t d = 0; d < rank; ++d) {
-    Window window{spatial[d], 1, kernel[d], strides[d], dilations[d], pads[d], pads[rank + d], false};
+    Window window{spatial[d],   1,       kernel[d],      strides[d],
+                  dilations[d], pads[d], pads[rank + d], false};
     const std::int64_t reach = (window.kernel - 1) * window.dilation + 1;
     if (automatic == "SAME_UPPER" || automatic == "SAME_LOWER") {
       window.out = (window.in + window.stride - 1) / window.stride;
-      const std::int64_t total = std::max<std::int64_t>(0, (window.out - 1) * window.stride + reach - window.in);
+      const std::int64_t total =
+          std::max<std::int64_t>(0, (window.out - 1) * window.stride + reach - window.in);
       window.before = automatic == "SAME_UPPER" ? total / 2 : total - total / 2;
       window.after = total - window.before;
     } else {
       if (automatic == "VALID") window.before = window.after = 0;
       const std::int64_t room = window.in + window.before + window.after - reach;
       if (room < 0)
-        return BadInput(fmt::format("{}: {}: a window of {} does not fit an input of {}", op.model.path,
-                                    op.node.Label(), reach, window.in));
+        return BadInput(fmt::format("{}: {}: a window of {} does not fit an input of {}",
+                                    op.model.path, op.node.Label(), reach, window.in));
       window.out = room / window.stride + 1;
       // A further, partial window, unless it would start in the padding behind the input.
-      if (ceil_mode && room % window.stride != 0 && window.out * window.stride < window.in + window.before) {
+      if (ceil_mode && room % window.stride != 0 &&
+          window.out * window.stride < window.in + window.before) {
         ++window.out;
         window.overhangs = true;
       }
@@ -68,21 +75,25 @@ namespace {
 constexpr const char* kPlaces[] = {"x", "yx", "zyx"};
 constexpr const char* kTaps[] = {"s", "rs", "qrs"};
 
-// The stage over all windows of input 0, without its body; `at` receives the index of the element read.
-Stage WindowStage(OpContext& op, int tensor, const Shape& shape, const std::vector<Window>& windows, Exprs& at) {
+// The stage over all windows of input 0, without its body; `at` receives the index of the element
+// read.
+Stage WindowStage(OpContext& op, int tensor, const Shape& shape, const std::vector<Window>& windows,
+                  Exprs& at) {
   const std::size_t rank = windows.size();
   Stage stage = MakeStage(tensor, shape, "nc" + std::string(kPlaces[rank - 1]));
   for (std::size_t d = 0; d < rank; ++d)
     AddReductionAxis(stage, std::string(1, kTaps[rank - 1][d]), windows[d].kernel);
   const Exprs axes = AxesOf(stage);
   at = {axes[0], axes[1]};
-  for (std::size_t d = 0; d < rank; ++d) at.push_back(WindowIndex(windows[d], axes[2 + d], axes[2 + rank + d]));
+  for (std::size_t d = 0; d < rank; ++d)
+    at.push_back(WindowIndex(windows[d], axes[2 + d], axes[2 + rank + d]));
   op.kind = UnitKind::kWindow;
   return stage;
 }
 
 Result<Shape> PoolShape(const OpContext& op, const std::vector<Window>& windows) {
-  if (windows.empty() || windows.size() > 3) return Unsupported("more than three spatial dimensions");
+  if (windows.empty() || windows.size() > 3)
+    return Unsupported("more than three spatial dimensions");
   Shape shape = {op.InShape(0)[0], op.InShape(0)[1]};
   for (const Window& window : windows) shape.push_back(window.out);
   return shape;
@@ -148,7 +159,8 @@ Result<void> AveragePool(OpContext& op) {
   SetReduction(stage, Combiner::kSum, wide);
   op.Emit(std::move(stage));
 
-  Stage mean = MakeStage(op.Out(0, type, shape), shape, "nc" + std::string(kPlaces[windows.size() - 1]));
+  Stage mean =
+      MakeStage(op.Out(0, type, shape), shape, "nc" + std::string(kPlaces[windows.size() - 1]));
   const Exprs axes = AxesOf(mean);
   ExprPtr count = Literal(static_cast<double>(size), wide);
   if (varies) {
@@ -177,7 +189,8 @@ Result<void> GlobalPool(OpContext& op) {
   Stage stage = MakeStage(sum, rows, "nc");
   std::int64_t size = 1;
   for (std::size_t d = 2; d < x.size(); ++d) {
-    AddReductionAxis(stage, d - 2 < 3 ? std::string(1, "yxz"[d - 2]) : "s" + std::to_string(d), x[d]);
+    AddReductionAxis(stage, d - 2 < 3 ? std::string(1, "yxz"[d - 2]) : "s" + std::to_string(d),
+                     x[d]);
     size *= x[d];
   }
   stage.body = LoadExpr(op.In(0), AxesOf(stage), type);

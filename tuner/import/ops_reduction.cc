@@ -9,9 +9,9 @@ namespace {
 
 // Input 0 with some of its axes reduced.
 struct Rows {
-  Shape in, out;                    // `out` without the reduced axes
-  std::vector<std::int64_t> axes;   // reduced, ascending
-  std::int64_t size = 1;            // elements per row
+  Shape in, out;                   // `out` without the reduced axes
+  std::vector<std::int64_t> axes;  // reduced, ascending
+  std::int64_t size = 1;           // elements per row
   bool Reduced(std::size_t d) const {
     return std::find(axes.begin(), axes.end(), static_cast<std::int64_t>(d)) != axes.end();
   }
@@ -41,17 +41,20 @@ std::string Letters(const Rows& rows, bool reduced) {
 // tensor[outer] = combine over the reduced axes of body(element index, outer index).
 using RowBody = std::function<ExprPtr(const Exprs& element, const Exprs& row)>;
 
-void EmitReduction(OpContext& op, const Rows& rows, int tensor, Combiner combiner, DataType accumulator,
-                   const RowBody& body) {
+void EmitReduction(OpContext& op, const Rows& rows, int tensor, Combiner combiner,
+                   DataType accumulator, const RowBody& body) {
   Stage stage = MakeStage(tensor, rows.out, Letters(rows, false));
   const std::string names = Letters(rows, true);
   for (std::size_t i = 0; i < rows.axes.size(); ++i)
-    AddReductionAxis(stage, std::string(1, names[i]), rows.in[static_cast<std::size_t>(rows.axes[i])]);
+    AddReductionAxis(stage, std::string(1, names[i]),
+                     rows.in[static_cast<std::size_t>(rows.axes[i])]);
   const Exprs axes = AxesOf(stage);
   Exprs element;
   std::size_t outer = 0, inner = rows.out.size();
-  for (std::size_t d = 0; d < rows.in.size(); ++d) element.push_back(axes[rows.Reduced(d) ? inner++ : outer++]);
-  stage.body = body(element, Exprs(axes.begin(), axes.begin() + static_cast<std::ptrdiff_t>(rows.out.size())));
+  for (std::size_t d = 0; d < rows.in.size(); ++d)
+    element.push_back(axes[rows.Reduced(d) ? inner++ : outer++]);
+  stage.body = body(
+      element, Exprs(axes.begin(), axes.begin() + static_cast<std::ptrdiff_t>(rows.out.size())));
   SetReduction(stage, combiner, accumulator);
   op.kind = UnitKind::kRow;
   op.Emit(std::move(stage));
@@ -68,7 +71,8 @@ void EmitElements(OpContext& op, const Rows& rows, int tensor, const RowBody& bo
   op.Emit(std::move(stage));
 }
 
-void EmitRows(OpContext& op, const Rows& rows, int tensor, const std::function<ExprPtr(const Exprs&)>& body) {
+void EmitRows(OpContext& op, const Rows& rows, int tensor,
+              const std::function<ExprPtr(const Exprs&)>& body) {
   Stage stage = MakeStage(tensor, rows.out, Letters(rows, false));
   stage.body = body(AxesOf(stage));
   op.Emit(std::move(stage));
@@ -100,12 +104,14 @@ Result<void> Reduce(OpContext& op) {
   KINDRED_TRY(const auto found, ReadRows(op));
   const DataType type = op.InValue(0).type;
   if (!found || found->axes.empty()) {
-    if (kBefore != Before::kNothing || kAfter == After::kLog) return Unsupported("a reduction over no axis");
+    if (kBefore != Before::kNothing || kAfter == After::kLog)
+      return Unsupported("a reduction over no axis");
     op.View(0, op.In(0), op.InShape(0));
     return {};
   }
   const Rows& rows = *found;
-  if (kAfter != After::kNothing && !IsFloat(type)) return Unsupported("a mean, root or logarithm of integers");
+  if (kAfter != After::kNothing && !IsFloat(type))
+    return Unsupported("a mean, root or logarithm of integers");
   Shape kept = rows.in;
   for (const std::int64_t axis : rows.axes) kept[static_cast<std::size_t>(axis)] = 1;
   const bool extremum = kCombiner == Combiner::kMax || kCombiner == Combiner::kMin;
@@ -143,12 +149,16 @@ std::pair<int, int> EmitExpSum(OpContext& op, const Rows& rows, int exponentials
   return {top, sum};
 }
 
-// Before operator set 13 the input is flattened to a matrix at `axis`: all axes from there on are one row.
+// Before operator set 13 the input is flattened to a matrix at `axis`: all axes from there on are
+// one row.
 Result<Rows> SoftmaxRows(OpContext& op) {
   const Shape shape = op.InShape(0);
-  KINDRED_TRY(const std::int64_t axis, NormaliseAxis(op, op.Int("axis", op.opset() < 13 ? 1 : -1), shape.size()));
+  KINDRED_TRY(const std::int64_t axis,
+              NormaliseAxis(op, op.Int("axis", op.opset() < 13 ? 1 : -1), shape.size()));
   std::vector<std::int64_t> axes = {axis};
-  for (std::int64_t d = axis + 1; op.opset() < 13 && d < static_cast<std::int64_t>(shape.size()); ++d) axes.push_back(d);
+  for (std::int64_t d = axis + 1; op.opset() < 13 && d < static_cast<std::int64_t>(shape.size());
+       ++d)
+    axes.push_back(d);
   return MakeRows(shape, axes);
 }
 
@@ -157,8 +167,9 @@ Result<void> Softmax(OpContext& op) {
   const DataType type = op.InValue(0).type;
   const int powers = op.Temp("exp", DefaultAccumulator(type), rows.in);
   const int sum = EmitExpSum(op, rows, powers).second;
-  EmitElements(op, rows, op.Out(0, type, rows.in),
-               [&](const Exprs& at, const Exprs& row) { return op.Load(powers, at) / op.Load(sum, row); });
+  EmitElements(op, rows, op.Out(0, type, rows.in), [&](const Exprs& at, const Exprs& row) {
+    return op.Load(powers, at) / op.Load(sum, row);
+  });
   return {};
 }
 
@@ -166,9 +177,11 @@ Result<void> LogSoftmax(OpContext& op) {
   KINDRED_TRY(const Rows rows, SoftmaxRows(op));
   const DataType type = op.InValue(0).type;
   const auto [top, sum] = EmitExpSum(op, rows, -1);
-  EmitElements(op, rows, op.Out(0, type, rows.in), [&, top_id = top, sum_id = sum](const Exprs& at, const Exprs& row) {
-    return LoadExpr(op.In(0), at, type) - op.Load(top_id, row) - UnaryExpr(Op::kLog, op.Load(sum_id, row));
-  });
+  EmitElements(op, rows, op.Out(0, type, rows.in),
+               [&, top_id = top, sum_id = sum](const Exprs& at, const Exprs& row) {
+                 return LoadExpr(op.In(0), at, type) - op.Load(top_id, row) -
+                        UnaryExpr(Op::kLog, op.Load(sum_id, row));
+               });
   return {};
 }
 
@@ -191,7 +204,8 @@ Result<void> ReduceLogSumExp(OpContext& op) {
 template <Combiner kCombiner>
 Result<void> ArgReduce(OpContext& op) {
   const bool keep = op.Int("keepdims", 1) != 0;
-  if (op.Int("select_last_index", 0) != 0) return Unsupported("the last of equal maxima (select_last_index)");
+  if (op.Int("select_last_index", 0) != 0)
+    return Unsupported("the last of equal maxima (select_last_index)");
   KINDRED_TRY(const std::int64_t axis, NormaliseAxis(op, op.Int("axis", 0), op.InShape(0).size()));
   const Rows rows = MakeRows(op.InShape(0), {axis});
   const DataType type = op.InValue(0).type;

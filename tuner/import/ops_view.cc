@@ -1,5 +1,5 @@
 // Operators that only give memory another shape, or no-ops.
-#include <numeric>
+#include <algorithm>
 
 #include <fmt/format.h>
 
@@ -38,13 +38,16 @@ Result<void> Reshape(OpContext& op) {
     if (shape[d] == -1) {
       open = static_cast<std::int64_t>(d);
     } else {
-      known *= shape[d];
+      if (shape[d] < 0 || __builtin_mul_overflow(known, shape[d], &known)) known = 0;
     }
   }
+  if (std::any_of(shape.begin(), shape.end(), [](std::int64_t extent) { return extent < -1; }))
+    return BadInput(fmt::format("{}: {} asks for the shape {}", op.model.path, op.node.Label(),
+                                ShapeText(shape)));
   if (open >= 0 && known > 0) shape[static_cast<std::size_t>(open)] = ElementCount(in) / known;
   if (ElementCount(shape) != ElementCount(in))
-    return BadInput(fmt::format("{}: {} cannot give {} the shape {}", op.model.path, op.node.Label(),
-                                ShapeText(in), ShapeText(shape)));
+    return BadInput(fmt::format("{}: {} cannot give {} the shape {}", op.model.path,
+                                op.node.Label(), ShapeText(in), ShapeText(shape)));
   op.View(0, op.In(0), shape);
   return {};
 }
@@ -54,8 +57,8 @@ Result<void> Flatten(OpContext& op) {
   std::int64_t axis = op.Int("axis", 1);
   if (axis < 0) axis += static_cast<std::int64_t>(in.size());
   if (axis < 0 || axis > static_cast<std::int64_t>(in.size()))
-    return BadInput(fmt::format("{}: {} names an axis outside its tensor's {} dimensions", op.model.path,
-                                op.node.Label(), in.size()));
+    return BadInput(fmt::format("{}: {} names an axis outside its tensor's {} dimensions",
+                                op.model.path, op.node.Label(), in.size()));
   const std::int64_t rows = ElementCount(Shape(in.begin(), in.begin() + axis));
   op.View(0, op.In(0), {rows, rows == 0 ? 0 : ElementCount(in) / rows});
   return {};
@@ -81,7 +84,8 @@ Result<void> Squeeze(OpContext& op) {
   for (std::size_t d = 0; d < in.size(); ++d) {
     if (next < axes.size() && axes[next] == static_cast<std::int64_t>(d)) {
       if (in[d] != 1)
-        return BadInput(fmt::format("{}: {} squeezes axis {} of extent {}", op.model.path, op.node.Label(), d, in[d]));
+        return BadInput(fmt::format("{}: {} squeezes axis {} of extent {}", op.model.path,
+                                    op.node.Label(), d, in[d]));
       ++next;
     } else {
       shape.push_back(in[d]);

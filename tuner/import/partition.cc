@@ -23,7 +23,8 @@ Shape ExtentsOf(const Stage& stage) {
 
 std::int64_t SpatialPoints(const Stage& stage) {
   std::int64_t points = 1;
-  for (int a = 0; a < stage.spatial; ++a) points *= stage.axes[static_cast<std::size_t>(a)].extent.value;
+  for (int a = 0; a < stage.spatial; ++a)
+    points *= stage.axes[static_cast<std::size_t>(a)].extent.value;
   return points;
 }
 
@@ -39,7 +40,8 @@ class Partitioner {
   std::vector<Group> Run() {
     const int count = static_cast<int>(graph_.units.size());
     for (int u = 0; u < count; ++u)
-      if (groups_.Free(u) && (Kind(u) == UnitKind::kContraction || Kind(u) == UnitKind::kWindow)) GrowAnchor(u);
+      if (groups_.Free(u) && (Kind(u) == UnitKind::kContraction || Kind(u) == UnitKind::kWindow))
+        GrowAnchor(u);
     for (int u = 0; u < count; ++u)
       if (groups_.Free(u) && Kind(u) == UnitKind::kRow) GrowRows(u);
     for (int u = count; u-- > 0;)
@@ -79,7 +81,8 @@ class Partitioner {
     Visit(*stage.body, [&](const Expr& e) {
       if (e.op == Op::kSelect) plain = false;
       if (e.op != Op::kLoad) return;
-      for (const ExprPtr& index : e.args) plain = plain && AsAffine(*index, static_cast<int>(stage.axes.size()));
+      for (const ExprPtr& index : e.args)
+        plain = plain && AsAffine(*index, static_cast<int>(stage.axes.size()));
     });
     return plain;
   }
@@ -96,7 +99,8 @@ class Partitioner {
           if (maker < 0 || !groups_.Free(maker) || Kind(maker) != UnitKind::kMovement) continue;
           if (std::find(units.begin(), units.end(), maker) != units.end()) continue;
           const std::vector<int> larger = With(units, maker);
-          if (groups_.Escaping(larger) != groups_.Escaping(units) || !groups_.Convex(larger)) continue;
+          if (groups_.Escaping(larger) != groups_.Escaping(units) || !groups_.Convex(larger))
+            continue;
           const auto before = Try(units), after = Try(larger);
           if (!before || !after || after->stages.size() != before->stages.size()) continue;
           if (!PlainLoads(after->stages.front())) continue;
@@ -112,21 +116,27 @@ class Partitioner {
     if (Kind(anchor) == UnitKind::kContraction) units = TakeOperands(anchor);
     const std::int64_t elements = SpatialPoints(groups_.unit(anchor).stages.back());
     const auto fits = [&](const std::vector<int>& group, int u) {
-      if (Kind(u) == UnitKind::kMovement) return Kind(anchor) == UnitKind::kContraction && Transposes(group, u, elements);
+      if (Kind(u) == UnitKind::kMovement)
+        return Kind(anchor) == UnitKind::kContraction && Transposes(group, u, elements);
       return Kind(u) == UnitKind::kPointwise && ReadsInPlace(group, u, {elements, 1});
     };
-    Commit(anchor, BestPrefix(anchor, units, fits, [](const std::vector<int>&, int) { return false; }));
+    Commit(anchor,
+           BestPrefix(anchor, units, fits, [](const std::vector<int>&, int) { return false; }));
   }
 
-  // A transposition of all elements of the group's only result. Units behind it would not read in place.
+  // A transposition of all elements of the group's only result. Units behind it would not read in
+  // place.
   bool Transposes(const std::vector<int>& group, int u, std::int64_t elements) const {
     const Unit& unit = groups_.unit(u);
-    if (unit.stages.size() != 1 || SpatialPoints(unit.stages[0]) != elements || unit.stages[0].body->op != Op::kLoad)
+    if (unit.stages.size() != 1 || SpatialPoints(unit.stages[0]) != elements ||
+        unit.stages[0].body->op != Op::kLoad)
       return false;
     const Expr& load = *unit.stages[0].body;
     const Value& from = value(load.index);
     const int maker = groups_.Maker(from.storage);
-    if (std::find(group.begin(), group.end(), maker) == group.end() || ElementCount(from.shape) != elements) return false;
+    if (std::find(group.begin(), group.end(), maker) == group.end() ||
+        ElementCount(from.shape) != elements)
+      return false;
     std::set<int> axes;
     for (const ExprPtr& index : load.args)
       if (index->op != Op::kVar || !axes.insert(index->index).second) return false;
@@ -134,8 +144,8 @@ class Partitioner {
     return escaping.size() == 1 && *escaping.begin() == unit.values.front();
   }
 
-  // What stands behind a reduction reads it element by element at plain axes, as the sketches of contractions
-  // and windows need it. Axes that the canonical form merges count as one.
+  // What stands behind a reduction reads it element by element at plain axes, as the sketches of
+  // contractions and windows need it. Axes that the canonical form merges count as one.
   static bool PlainEpilogue(const Workload& workload) {
     const auto plain = [](const Workload& w) {
       bool all = true;
@@ -143,14 +153,16 @@ class Partitioner {
         if (stage.reduction() == 0)
           VisitLoads(stage, [&](const Expr& load) {
             if (w.tensors[static_cast<std::size_t>(load.index)].role != Role::kTemporary) return;
-            for (const ExprPtr& index : load.args) all = all && (index->op == Op::kVar || index->op == Op::kInt);
+            for (const ExprPtr& index : load.args)
+              all = all && (index->op == Op::kVar || index->op == Op::kInt);
           });
       return all;
     };
     return plain(workload) || plain(Canonicalize(workload).workload);
   }
 
-  // Every load that `u` does of a value made in `group` reads element i, or the row of element i, for element i.
+  // Every load that `u` does of a value made in `group` reads element i, or the row of element i,
+  // for element i.
   bool ReadsInPlace(const std::vector<int>& group, int u, RowShape rows) const {
     const std::int64_t all = rows.rows * rows.columns;
     bool fits = true;
@@ -160,8 +172,9 @@ class Partitioner {
       if (points != all && points != rows.rows) return false;
       if (stage.reduction() > 0 && (points != rows.rows || Points(stage) != all)) return false;
       // A reduction's axes in the order of its elements: rows, then the trailing axes.
-      const std::size_t places = points * 1 == rows.rows && stage.reduction() > 0 ? extents.size()
-                                                                                  : static_cast<std::size_t>(stage.spatial);
+      const std::size_t places = points * 1 == rows.rows && stage.reduction() > 0
+                                     ? extents.size()
+                                     : static_cast<std::size_t>(stage.spatial);
       const std::int64_t count = stage.reduction() > 0 ? all : points;
       VisitLoads(stage, [&](const Expr& load) {
         const int maker = groups_.Maker(value(load.index).storage);
@@ -179,9 +192,10 @@ class Partitioner {
 
   using Fits = std::function<bool(const std::vector<int>& group, int unit)>;
 
-  // Adds units that `consumer` or `producer` accept as long as there are any, then goes back to the largest
-  // group on the way from which the fewest values escape.
-  std::vector<int> BestPrefix(int anchor, std::vector<int> units, const Fits& consumer, const Fits& producer) {
+  // Adds units that `consumer` or `producer` accept as long as there are any, then goes back to the
+  // largest group on the way from which the fewest values escape.
+  std::vector<int> BestPrefix(int anchor, std::vector<int> units, const Fits& consumer,
+                              const Fits& producer) {
     std::vector<int> best = units;
     std::size_t fewest = groups_.Escaping(units).size();
     std::set<int> refused;
@@ -214,7 +228,8 @@ class Partitioner {
       for (const int storage : groups_.unit(u).reads) {
         const int maker = groups_.Maker(storage);
         if (maker < 0 || !groups_.Free(maker) || refused.contains(maker)) continue;
-        if (std::find(units.begin(), units.end(), maker) == units.end() && producer(units, maker)) return maker;
+        if (std::find(units.begin(), units.end(), maker) == units.end() && producer(units, maker))
+          return maker;
       }
     }
     for (const int reader : readers)
@@ -242,12 +257,15 @@ class Partitioner {
       return ReadsInPlace(group, u, *rows);
     };
     const auto producer = [&](const std::vector<int>& group, int u) {
-      if (Kind(u) != UnitKind::kPointwise || SpatialPoints(groups_.unit(u).stages.back()) != rows->rows * rows->columns)
+      if (Kind(u) != UnitKind::kPointwise ||
+          SpatialPoints(groups_.unit(u).stages.back()) != rows->rows * rows->columns)
         return false;
       for (const int storage : groups_.unit(u).values) {
         if (value(storage).model_output) return false;
         for (const int reader : groups_.Readers(storage))
-          if (std::find(group.begin(), group.end(), reader) == group.end() || !ReadsInPlace({u}, reader, *rows)) return false;
+          if (std::find(group.begin(), group.end(), reader) == group.end() ||
+              !ReadsInPlace({u}, reader, *rows))
+            return false;
       }
       return true;
     };
@@ -260,11 +278,13 @@ class Partitioner {
     for (const Stage& stage : unit.stages) {
       if (stage.reduction() == 0) continue;
       const Shape extents = ExtentsOf(stage);
-      trailing = trailing && SpatialPoints(stage) == rows.rows && Points(stage) == rows.rows * rows.columns;
+      trailing = trailing && SpatialPoints(stage) == rows.rows &&
+                 Points(stage) == rows.rows * rows.columns;
       VisitLoads(stage, [&](const Expr& load) {
         const auto flat = FlatIndex(load, value(load.index).shape, extents);
         const bool whole = ElementCount(value(load.index).shape) == rows.rows * rows.columns;
-        if (whole && trailing) trailing = flat && *flat == IdentityIndex(extents, extents.size(), 1);
+        if (whole && trailing)
+          trailing = flat && *flat == IdentityIndex(extents, extents.size(), 1);
       });
     }
     return trailing;
@@ -289,10 +309,11 @@ class Partitioner {
          next = Candidate(units, none, producer, refused)) {
       const std::vector<int> larger = With(units, next);
       const auto before = Try(units), after = Try(larger);
-      // A movement must vanish into indices; a pointwise unit may stay a stage where it reads in place.
+      // A movement must vanish into indices; a pointwise unit may stay a stage where it reads in
+      // place.
       const bool vanishes = before && after && after->stages.size() <= before->stages.size();
-      const bool stays = after && Kind(next) == UnitKind::kPointwise && Kind(last) == UnitKind::kPointwise &&
-                         AllInPlace(larger);
+      const bool stays = after && Kind(next) == UnitKind::kPointwise &&
+                         Kind(last) == UnitKind::kPointwise && AllInPlace(larger);
       if (vanishes || stays) {
         units = larger;
       } else {
@@ -304,8 +325,9 @@ class Partitioner {
 
   bool AllInPlace(const std::vector<int>& units) const {
     const std::int64_t elements = SpatialPoints(groups_.unit(units.back()).stages.back());
-    return std::all_of(units.begin(), units.end(),
-                       [&](int u) { return Kind(u) == UnitKind::kPointwise && ReadsInPlace(units, u, {elements, 1}); });
+    return std::all_of(units.begin(), units.end(), [&](int u) {
+      return Kind(u) == UnitKind::kPointwise && ReadsInPlace(units, u, {elements, 1});
+    });
   }
 
   // Groups in an order where producers stand before readers.
@@ -314,9 +336,11 @@ class Partitioner {
     std::vector<int> group_of(graph_.units.size(), -1), left(result_.size(), 0);
     for (std::size_t g = 0; g < result_.size(); ++g) {
       result_[g].outputs = groups_.Escaping(result_[g].units);
-      for (const int u : result_[g].units) group_of[static_cast<std::size_t>(u)] = static_cast<int>(g);
+      for (const int u : result_[g].units)
+        group_of[static_cast<std::size_t>(u)] = static_cast<int>(g);
     }
-    // By the last unit of each: a group's inputs are made by units before it, except where groups interleave.
+    // By the last unit of each: a group's inputs are made by units before it, except where groups
+    // interleave.
     std::vector<std::size_t> order(result_.size());
     for (std::size_t g = 0; g < order.size(); ++g) order[g] = g;
     std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
@@ -335,7 +359,8 @@ class Partitioner {
   }
 
   // Through left-out units to the groups that they depend on.
-  void VisitMaker(int storage, const std::vector<int>& group_of, const std::function<void(std::size_t)>& visit) const {
+  void VisitMaker(int storage, const std::vector<int>& group_of,
+                  const std::function<void(std::size_t)>& visit) const {
     const int maker = groups_.Maker(storage);
     if (maker < 0) return;
     const int group = group_of[static_cast<std::size_t>(maker)];

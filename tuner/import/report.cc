@@ -26,21 +26,25 @@ std::string Short(double number) {
 
 std::string DescribeImport(const ImportedModel& model) {
   std::size_t width = 8;
-  for (const ImportedTask& task : model.tasks) width = std::max(width, std::min<std::size_t>(task.name.size(), 60));
-  std::string text = fmt::format("{}\n{:<{}}  {:<12}  {:>5}  {:>7}  {:>7}\n", model.name, "subgraph", width, "key",
-                                 "count", "FLOP", "bytes");
+  for (const ImportedTask& task : model.tasks)
+    width = std::max(width, std::min<std::size_t>(task.name.size(), 60));
+  std::string text = fmt::format("{}\n{:<{}}  {:<12}  {:>5}  {:>7}  {:>7}\n", model.name,
+                                 "subgraph", width, "key", "count", "FLOP", "bytes");
   double flop = 0;
   int count = 0;
   for (const ImportedTask& task : model.tasks) {
     const auto work = static_cast<double>(Flop(task.workload));
     flop += work * task.count();
     count += task.count();
-    text += fmt::format("{:<{}}  {:<12}  {:>5}  {:>7}  {:>7}\n", task.name, width, task.canonical.key.Hex().substr(0, 12),
-                        task.count(), Short(work), Short(static_cast<double>(CompulsoryBytes(task.workload))));
+    text += fmt::format("{:<{}}  {:<12}  {:>5}  {:>7}  {:>7}\n", task.name, width,
+                        task.canonical.key.Hex().substr(0, 12), task.count(), Short(work),
+                        Short(static_cast<double>(CompulsoryBytes(task.workload))));
   }
-  text += fmt::format("{} subgraphs, {} of them different, {}FLOP\n", count, model.tasks.size(), Short(flop));
-  text += fmt::format("coverage: {} of {} compute nodes{}\n", model.tunable, model.nodes,
-                      model.nodes > 0 ? fmt::format(" ({:.1f}%)", 100.0 * model.tunable / model.nodes) : "");
+  text += fmt::format("{} subgraphs, {} of them different, {}FLOP\n", count, model.tasks.size(),
+                      Short(flop));
+  text += fmt::format(
+      "coverage: {} of {} compute nodes{}\n", model.tunable, model.nodes,
+      model.nodes > 0 ? fmt::format(" ({:.1f}%)", 100.0 * model.tunable / model.nodes) : "");
   for (const LeftOutNode& node : model.left_out)
     text += fmt::format("left out: {} ({}): {}\n", node.node, node.op, node.reason);
   if (!model.unused.empty())
@@ -60,7 +64,8 @@ nlohmann::json ImportToJson(const ImportedModel& model) {
                      {"bytes", CompulsoryBytes(task.workload)},
                      {"text", PrintWorkload(task.workload)}});
   return {{"model", model.name},
-          {"coverage", {{"nodes", model.nodes}, {"tunable", model.tunable}, {"left_out", std::move(left_out)}}},
+          {"coverage",
+           {{"nodes", model.nodes}, {"tunable", model.tunable}, {"left_out", std::move(left_out)}}},
           {"tasks", std::move(tasks)}};
 }
 

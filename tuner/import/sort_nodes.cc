@@ -16,8 +16,9 @@ Result<void> SortNodes(OnnxModel& model) {
     for (const auto& output : model.nodes[i].outputs) {
       if (output.empty()) continue;
       if (given.contains(output) || !producer.emplace(output, i).second)
-        return BadInput(model.path + ": " + model.nodes[i].Label() + " produces '" + output +
-                        "', which something else produces too; the model is damaged, export it again");
+        return BadInput(
+            model.path + ": " + model.nodes[i].Label() + " produces '" + output +
+            "', which something else produces too; the model is damaged, export it again");
     }
 
   std::vector<std::vector<std::size_t>> users(count);
@@ -29,7 +30,8 @@ Result<void> SortNodes(OnnxModel& model) {
       const auto made = producer.find(name);
       if (made == producer.end())
         return BadInput(model.path + ": " + node.Label() + " reads '" + name +
-                        "', which is no input, no initializer and no other node's output; export the model again");
+                        "', which is no input, no initializer and no other node's output; export "
+                        "the model again");
       users[made->second].push_back(i);
       ++waits[i];
       return {};
@@ -57,7 +59,8 @@ Result<void> SortNodes(OnnxModel& model) {
     std::string stuck;
     for (std::size_t i = 0; i < count && stuck.size() < 200; ++i)
       if (waits[i] > 0) stuck += (stuck.empty() ? "'" : ", '") + model.nodes[i].name + "'";
-    return BadInput(model.path + ": nodes depend on each other in a cycle: " + stuck + "; export the model again");
+    return BadInput(model.path + ": nodes depend on each other in a cycle: " + stuck +
+                    "; export the model again");
   }
   model.nodes = std::move(sorted);
   return {};

@@ -5,8 +5,8 @@
 
 namespace kindred {
 
-// Keeps the file's order where that is possible. Errors (kBadInput): a value produced twice, a value that
-// nothing produces, a cycle; each names the nodes.
+// Keeps the file's order where that is possible. Errors (kBadInput): a value produced twice, a
+// value that nothing produces, a cycle; each names the nodes.
 Result<void> SortNodes(OnnxModel& model);
 
 }  // namespace kindred

@@ -13,10 +13,13 @@ std::vector<std::size_t> NonUnit(const Shape& shape, std::size_t first, std::siz
   return dims;
 }
 
-std::int64_t FloorDiv(std::int64_t a, std::int64_t b) { return a / b - (a % b != 0 && a < 0 ? 1 : 0); }
+std::int64_t FloorDiv(std::int64_t a, std::int64_t b) {
+  return a / b - (a % b != 0 && a < 0 ? 1 : 0);
+}
 
 // Splits a flat affine index over dimensions of the given extents, outermost first.
-std::optional<std::vector<ExprPtr>> SplitAffine(Affine flat, const Shape& dims, const Shape& extents) {
+std::optional<std::vector<ExprPtr>> SplitAffine(Affine flat, const Shape& dims,
+                                                const Shape& extents) {
   std::vector<ExprPtr> parts;
   std::int64_t stride = ElementCount(dims);
   for (const std::int64_t extent : dims) {
@@ -47,8 +50,9 @@ bool StaysInside(const Expr& index, std::int64_t extent, const Shape& extents) {
 
 }  // namespace
 
-std::optional<std::vector<ExprPtr>> ComposeView(const std::vector<ExprPtr>& index, const Shape& view,
-                                                const Shape& storage, const Shape& extents, bool padded) {
+std::optional<std::vector<ExprPtr>> ComposeView(const std::vector<ExprPtr>& index,
+                                                const Shape& view, const Shape& storage,
+                                                const Shape& extents, bool padded) {
   std::vector<ExprPtr> result(storage.size(), IntExpr(0));
   std::size_t i = 0, j = 0;
   while (i < view.size() || j < storage.size()) {

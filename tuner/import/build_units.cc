@@ -1,0 +1,224 @@
+// From what a lowering emitted, or failed to, to units.
+#include <algorithm>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "tuner/import/evaluate.h"
+#include "tuner/import/fold_ops.h"
+#include "tuner/import/graph_builder.h"
+#include "tuner/import/ops.h"
+
+namespace kindred {
+namespace {
+
+bool KnownAhead(ValueKind kind) {
+  return kind == ValueKind::kKnown || kind == ValueKind::kWeight || kind == ValueKind::kPrepared;
+}
+
+}  // namespace
+
+void GraphBuilder::ResetOutput(int id) {
+  Value clean = TypedValue(value(id).name, 0);
+  clean.storage = id;
+  value(id) = std::move(clean);
+}
+
+Result<void> GraphBuilder::LeaveOut(int n, const std::vector<int>& inputs,
+                                    const std::vector<int>& outputs,
+                                    const std::vector<InferredType>& inferred,
+                                    const std::string& reason) {
+  const OnnxNode& node = model_.nodes[static_cast<std::size_t>(n)];
+  Unit unit;
+  unit.node = n;
+  unit.kind = UnitKind::kLeftOut;
+  unit.reason = reason;
+  const auto read = [&](int id) {
+    const int storage = value(id).storage;
+    if (std::find(unit.reads.begin(), unit.reads.end(), storage) == unit.reads.end())
+      unit.reads.push_back(storage);
+  };
+  for (const int id : inputs)
+    if (id >= 0) read(id);
+  for (const auto& name : node.captured) read(ids_.at(name));
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    if (outputs[i] < 0) continue;
+    const bool told = i < inferred.size();
+    Value made = TypedValue(value(outputs[i]).name, told ? inferred[i].element_type : 0);
+    made.storage = outputs[i];
+    made.unit = static_cast<int>(graph_.units.size());
+    made.missing = fmt::format("it is made by {}, which is left out", node.Label());
+    if (told && inferred[i].has_shape && PossibleShape(inferred[i].shape)) {
+      made.has_shape = true;
+      made.shape = inferred[i].shape;
+    } else {
+      Describe(made);
+    }
+    value(outputs[i]) = std::move(made);
+    unit.values.push_back(outputs[i]);
+  }
+  graph_.units.push_back(std::move(unit));
+  return {};
+}
+
+void GraphBuilder::Describe(Value& made) {
+  for (const auto* list : {&model_.described, &model_.outputs})
+    for (const OnnxValue& described : *list) {
+      if (described.name != made.name || !described.has_shape) continue;
+      Shape shape;
+      for (const OnnxDim& dim : described.dims) shape.push_back(dim.value);
+      if (!PossibleShape(shape) || ElementCount(shape) < 1) return;
+      Value described_value = TypedValue(made.name, described.element_type);
+      made.element_type = described_value.element_type;
+      made.type = described_value.type;
+      made.has_type = described_value.has_type;
+      made.has_shape = true;
+      made.shape = std::move(shape);
+      return;
+    }
+}
+
+bool GraphBuilder::DropEmpty(const std::vector<int>& outputs) {
+  bool empty = true;
+  for (const int id : outputs) empty = empty && (id < 0 || ElementCount(value(id).shape) == 0);
+  if (!empty) return false;
+  for (const int id : outputs) {
+    if (id < 0) continue;
+    Value& v = value(id);
+    v.kind = ValueKind::kKnown;
+    v.storage = id;
+    v.constant = IntegerConstant(v.type, v.shape, {});
+  }
+  return true;
+}
+
+void GraphBuilder::Commit(int n, OpContext& op, std::size_t first_value,
+                          const std::vector<int>& outputs) {
+  for (OpContext::Piece& piece : op.pieces) {
+    if (piece.stages.empty()) continue;
+    Unit unit;
+    unit.node = n;
+    unit.kind = piece.kind;
+    unit.stages = std::move(piece.stages);
+    unit.index_uses = std::move(piece.index_uses);
+    std::set<int> made;
+    for (const Stage& stage : unit.stages) made.insert(stage.tensor);
+    unit.values.assign(made.begin(), made.end());
+    bool all_known = true, ahead = true;
+    for (const Stage& stage : unit.stages)
+      VisitLoads(stage, [&](const Expr& load) {
+        const int storage = value(load.index).storage;
+        if (made.contains(storage)) return;
+        if (std::find(unit.reads.begin(), unit.reads.end(), storage) == unit.reads.end())
+          unit.reads.push_back(storage);
+        all_known = all_known && value(storage).kind == ValueKind::kKnown;
+        ahead = ahead && KnownAhead(value(storage).kind);
+      });
+    if (all_known && Evaluate(unit)) continue;
+    unit.prepared = ahead;
+    for (const int id : made) {
+      value(id).kind = ahead ? ValueKind::kPrepared : ValueKind::kComputed;
+      value(id).unit = static_cast<int>(graph_.units.size());
+    }
+    graph_.units.push_back(std::move(unit));
+  }
+  const auto follow = [&](int id) {
+    Value& view = value(id);
+    const Value& storage = value(view.storage);
+    if (view.storage == id) return;
+    view.kind = storage.kind;
+    view.constant = storage.constant ? Reshaped(*storage.constant, view.shape) : nullptr;
+  };
+  for (std::size_t id = first_value; id < graph_.values.size(); ++id) follow(static_cast<int>(id));
+  for (const int id : outputs)
+    if (id >= 0) follow(id);
+}
+
+bool GraphBuilder::Evaluate(const Unit& unit) {
+  std::map<int, ConstantPtr> made;
+  for (const Stage& stage : unit.stages) {
+    const auto data = [&](int id) -> ConstantPtr {
+      const Value& v = value(id);
+      const auto found = made.find(v.storage);
+      const ConstantPtr constant = found != made.end() ? found->second : value(v.storage).constant;
+      if (!constant || constant->shape == v.shape) return constant;
+      return Reshaped(*constant, v.shape);
+    };
+    const ConstantPtr result = EvaluateStage(stage, value(stage.tensor).type, data);
+    if (!result) return false;
+    made[stage.tensor] = result;
+  }
+  for (auto& [id, constant] : made) {
+    value(id).kind = ValueKind::kKnown;
+    value(id).constant = Compact(constant);
+  }
+  return true;
+}
+
+bool GraphBuilder::TryFoldBatchNorm(int n, const std::vector<int>& inputs,
+                                    const std::vector<int>& outputs) {
+  const OnnxNode& node = model_.nodes[static_cast<std::size_t>(n)];
+  if (node.op != "BatchNormalization" || inputs.size() != 5 || uses_.at(node.inputs[0]) != 1)
+    return false;
+  const int made_by = value(value(inputs[0]).storage).unit;
+  if (made_by < 0) return false;
+  const Unit conv_unit = graph_.units[static_cast<std::size_t>(made_by)];
+  const OnnxNode& conv = model_.nodes[static_cast<std::size_t>(conv_unit.node)];
+  if (conv.op != "Conv" || conv_unit.kind != UnitKind::kContraction || !conv_unit.also.empty())
+    return false;
+  const int x = ids_.at(conv.inputs[0]), w = ids_.at(conv.inputs[1]);
+  const int b = conv.inputs.size() > 2 && !conv.inputs[2].empty() ? ids_.at(conv.inputs[2]) : -1;
+  for (const int id : {w, b, inputs[1], inputs[2], inputs[3], inputs[4]})
+    if (id != b && !KnownAhead(value(id).kind)) return false;
+  if (b >= 0 && !KnownAhead(value(b).kind)) return false;
+
+  OpContext norm(model_, graph_, n, inputs, outputs);
+  const double epsilon = norm.Float("epsilon", 1e-5);
+  if (norm.Int("spatial", 1) == 0 || norm.Int("training_mode", 0) != 0) return false;
+  for (int i = 1; i < norm.outputs(); ++i)
+    if (norm.Wants(i)) return false;
+  const std::size_t first_value = graph_.values.size();
+  const Shape shape = value(w).shape;
+  const int weight = norm.Temp("folded_weight", value(w).type, shape);
+  const int bias = norm.Temp("folded_bias", value(w).type, {shape[0]});
+  Stage scaled = MakeStage(weight, shape, "ocrs");
+  const Exprs axes = AxesOf(scaled);
+  scaled.body = norm.Load(w, axes) * BatchNormScale(norm, axes[0], epsilon);
+  norm.Emit(std::move(scaled));
+  norm.NewUnit();
+  Stage shifted = MakeStage(bias, {shape[0]}, "o");
+  const ExprPtr channel = VarExpr(0);
+  ExprPtr centred = norm.Load(inputs[3], {channel});
+  centred = b >= 0 ? norm.Load(b, {channel}) - centred : UnaryExpr(Op::kNeg, centred);
+  shifted.body = centred * BatchNormScale(norm, channel, epsilon) + norm.Load(inputs[2], {channel});
+  norm.Emit(std::move(shifted));
+  Commit(n, norm, first_value, {});
+
+  OpContext merged(model_, graph_, conv_unit.node, {x, weight, bias}, outputs);
+  if (!LowerConv(merged, x, weight, bias)) return false;
+  Commit(conv_unit.node, merged, first_value, outputs);
+  graph_.units.back().also.push_back(n);
+  return true;
+}
+
+void GraphBuilder::DropUnread() {
+  std::vector<bool> read(graph_.values.size(), false);
+  for (std::size_t id = 0; id < graph_.values.size(); ++id)
+    if (graph_.values[id].model_output) read[id] = true;
+  std::vector<Unit> kept;
+  for (std::size_t u = graph_.units.size(); u-- > 0;) {
+    Unit& unit = graph_.units[u];
+    const bool wanted = std::any_of(unit.values.begin(), unit.values.end(),
+                                    [&](int id) { return read[static_cast<std::size_t>(id)]; });
+    if (!wanted) continue;
+    for (const int id : unit.reads) read[static_cast<std::size_t>(id)] = true;
+    kept.push_back(std::move(unit));
+  }
+  std::reverse(kept.begin(), kept.end());
+  graph_.units = std::move(kept);
+  for (Value& v : graph_.values) v.unit = -1;
+  for (std::size_t u = 0; u < graph_.units.size(); ++u)
+    for (const int id : graph_.units[u].values) value(id).unit = static_cast<int>(u);
+}
+
+}  // namespace kindred

@@ -1,0 +1,68 @@
+// The pass behind BuildGraph: what is known while the nodes are gone through, in order.
+#pragma once
+
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "tuner/import/graph.h"
+#include "tuner/import/infer_node.h"
+#include "tuner/import/op_context.h"
+
+namespace kindred {
+
+class GraphBuilder {
+ public:
+  explicit GraphBuilder(const OnnxModel& model) : model_(model) {}
+  Result<Graph> Run(const std::map<std::string, std::int64_t>& dims);
+
+ private:
+  Value& value(int id) { return graph_.values[static_cast<std::size_t>(id)]; }
+
+  int AddValue(Value added);
+  Value TypedValue(const std::string& name, int element_type) const;
+  // Integers and single numbers are known; other floats are weights.
+  void SetConstant(Value& target, const OnnxTensor& tensor);
+  // A Constant node's data are in no initializer: they stay with the value, also where it is a
+  // weight.
+  void SetNodeConstant(Value& target, const OnnxTensor& tensor);
+  void AddGiven(const std::map<std::string, Shape>& shapes);
+  // Nodes that some output of the model depends on, and how often each value is read by those.
+  void FindLive();
+  Result<void> Process(int n);
+  static std::string WhyUnusable(const Value& v);
+  std::string ForeignReason(const OnnxNode& node) const;
+  std::string NoFormReason(const OnnxNode& node) const;
+  // Shape, Constant and the like.
+  Result<bool> FoldKnown(int n, const std::vector<int>& inputs, const std::vector<int>& outputs);
+  // Stands for a weight where it makes floats: its values are not written into the workloads.
+  Result<bool> FoldConstantOfShape(OpContext& op);
+  Result<std::vector<InferredType>> Infer(const OnnxNode& node, const std::vector<int>& inputs);
+  std::string Compare(const OnnxNode& node, const std::vector<InferredType>& inferred,
+                      const std::vector<int>& outputs);
+  void ResetOutput(int id);
+  Result<void> LeaveOut(int n, const std::vector<int>& inputs, const std::vector<int>& outputs,
+                        const std::vector<InferredType>& inferred, const std::string& reason);
+  // What the model itself says of a value that inference cannot tell.
+  void Describe(Value& made);
+  // Tensors without elements are known: there is nothing to compute.
+  bool DropEmpty(const std::vector<int>& outputs);
+  // Turns what a lowering emitted into units; those whose inputs are all known are evaluated
+  // instead.
+  void Commit(int n, OpContext& op, std::size_t first_value, const std::vector<int>& outputs);
+  bool Evaluate(const Unit& unit);
+  // Convolution followed by nothing but a batch normalisation: W' = W * s and b' = (b - mean) * s +
+  // shift with s = scale / sqrt(variance + epsilon), per output channel, computed ahead of time.
+  bool TryFoldBatchNorm(int n, const std::vector<int>& inputs, const std::vector<int>& outputs);
+  // Units whose results nothing reads any more (their reader was folded), in reverse order of use.
+  void DropUnread();
+
+  const OnnxModel& model_;
+  Graph graph_;
+  std::unordered_map<std::string, int> ids_;
+  std::unordered_map<std::string, int> uses_;
+  std::vector<bool> live_;
+};
+
+}  // namespace kindred

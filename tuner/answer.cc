@@ -138,10 +138,7 @@ Result<std::vector<Candidate>> SiblingCandidates(const Asked& asked, const Space
 }  // namespace
 
 Result<KernelPackage> AnswerQuery(const TuningLog* log, const Query& query) {
-  for (const Tensor& tensor : query.workload.tensors)
-    if (tensor.type == DataType::kC64 || tensor.type == DataType::kF8E4M3 || tensor.type == DataType::kF8E5M2)
-      return Unsupported("tensor '" + tensor.name + "' is " + std::string(Name(tensor.type)) +
-                         ", for which no kernels are generated; use f32, f16, bf16 or an integer type");
+  KINDRED_CHECK(CanEmitC(query.workload));
   Asked asked{log, query, Canonicalize(query.workload), ToRecord(query.target).id, 0};
   FamilyModels models(query.target, {});
   const int task = models.AddTask(asked.canonical.workload, -1);

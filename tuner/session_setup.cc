@@ -8,6 +8,7 @@
 #include "cost_model/features.h"
 #include "cost_model/prior.h"
 #include "schedules/base/seed.h"
+#include "schedules/emit_c.h"
 #include "tuner/record_mapping.h"
 #include "tuner/session.h"
 #include "tuner/version.h"
@@ -63,6 +64,10 @@ Result<void> TuningSession::MergeTasks(std::vector<TuningInput> inputs) {
       else
         use->count += imported.count();
     }
+  }
+  for (const TuneTask& task : tasks_) {
+    const auto emitted = CanEmitC(task.canonical.workload);
+    if (!emitted) return Unsupported(task.name + ": " + emitted.error().message);
   }
   if (tasks_.empty()) return BadInput("the inputs hold no tunable subgraph; `kindred import` says why");
 

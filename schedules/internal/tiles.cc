@@ -49,6 +49,16 @@ std::vector<std::int64_t> VectorTiles(std::int64_t vectors, std::int64_t lanes) 
   return sizes;
 }
 
+std::vector<std::int64_t> WithNarrowTails(std::vector<std::int64_t> sizes) {
+  // Vectors of fewer elements are no faster than scalar code.
+  constexpr std::int64_t kLeast = 4;
+  if (sizes.size() < 2) return sizes;
+  sizes.pop_back();
+  for (std::int64_t width = sizes.back() / 2; width >= kLeast; width /= 2) sizes.push_back(width);
+  sizes.push_back(1);
+  return sizes;
+}
+
 namespace {
 
 // One tile of a stage: rows x vectors x lanes points, at fixed outer axes.

@@ -1,5 +1,7 @@
 #include "schedules/sketches/contraction_context.h"
 
+#include "schedules/sketches/contraction_panel.h"
+
 namespace kindred {
 
 ContractionContext::ContractionContext(const Workload& the_workload,
@@ -67,9 +69,7 @@ StepFunction ContractionContext::StrideStep(const OperandAccess& operand) const 
 
 StepFunction ContractionContext::PanelStep(std::int64_t width) const {
   return [extents = FullReduction(), width](std::span<const ExprPtr> k) {
-    ExprPtr linear = k[0];
-    for (std::size_t i = 1; i < k.size(); ++i) linear = linear * extents[i] + k[i];
-    return linear * width;
+    return LinearStep(k, extents) * width;
   };
 }
 

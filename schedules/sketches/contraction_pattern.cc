@@ -105,7 +105,7 @@ std::optional<PointwiseChain> MatchPointwiseChain(const Workload& workload) {
   if (chain.anchor < 0) return std::nullopt;
   const Stage& anchor = workload.stages[static_cast<std::size_t>(chain.anchor)];
 
-  // Stages that need the anchor come after it; the others before.
+  // Stages that need the anchor come after it; all others are computed before it.
   std::vector<int> axes_of(workload.tensors.size(),
                            -1);  // index into after_axes, -1 not of the chain
   std::vector<int> identity;
@@ -136,8 +136,6 @@ std::optional<PointwiseChain> MatchPointwiseChain(const Workload& workload) {
     chain.after.push_back(i);
     chain.after_axes.push_back(*axes);
   }
-  // A stage that the anchor does not need would be lost among those before it only if it followed
-  // it in order and was read by a later one: it still is computed first, so any order is right.
   return chain;
 }
 
@@ -181,7 +179,8 @@ std::optional<ContractionPattern> MatchContraction(const Workload& workload) {
       stage.accumulator != DataType::kI32)
     return std::nullopt;
   const Expr* product = SkipCasts(stage.body.get());
-  if (product->op != Op::kMul) return std::nullopt;
+  if (product->op != Op::kMul || ByteSize(stage.body->type) < ByteSize(product->type))
+    return std::nullopt;
   const auto left = MatchOperand(workload, stage, *product->args[0]);
   const auto right = MatchOperand(workload, stage, *product->args[1]);
   if (!left || !right) return std::nullopt;

@@ -212,9 +212,10 @@ class RowLowering {
     for (std::size_t i = 0; i < accumulators.size(); ++i)
       after.push_back(StoreTotal(accumulators[i], rows));
 
+    const auto tiles = VectorTiles(vectors, lanes);
     const StmtPtr body = SplitLoop(
-        lowering_, vector_axis.name, ExtentValue(vector_axis.extent), VectorTiles(vectors, lanes),
-        LoopKind::kSerial, [&](const ExprPtr& base, std::int64_t size) {
+        lowering_, vector_axis.name, ExtentValue(vector_axis.extent),
+        accumulators.empty() ? WithNarrowTails(tiles) : tiles, LoopKind::kSerial, [&](const ExprPtr& base, std::int64_t size) {
           const std::int64_t width = std::min(size, lanes);
           return Step(pass, accumulators, values, base, rows, size / width, width, vectors);
         });

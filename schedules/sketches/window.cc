@@ -82,6 +82,7 @@ std::optional<WindowPattern> MatchWindow(const Workload& workload) {
   };
   const Expr* body = SkipCasts(stage.body.get());
   if (body->op == Op::kMul && stage.combiner == Combiner::kSum) {
+    if (ByteSize(stage.body->type) < ByteSize(body->type)) return std::nullopt;
     const auto left = MatchOperand(workload, stage, *body->args[0]);
     const auto right = MatchOperand(workload, stage, *body->args[1]);
     if (!left || !right) return std::nullopt;

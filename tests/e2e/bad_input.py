@@ -28,9 +28,9 @@ TEXT_ERRORS = [
     ("parenthesis missing", ["input X: f32[4]", "output Y[i] = exp(X[i]"], 2, "("),
     ("something after the end", ["input X: f32[4]", "output Y[i] = X[i] X[i]"], 2, "X[i]"),
     ("a character of no meaning", ["input X: f32[4]", "output Y[i] = X[i] $ 2"], 2, "$"),
-    ("reduction without axes", ["input X: f32[4,5]", "T[i] = sum[](X[i,k])", "output Y[i] = T[i]"], 2, "]"),
+    ("reduction without axes", ["input X: f32[4,5]", "T[i] = sum[](X[i,k])", "output Y[i] = T[i]"], 2, "sum[]"),
     ("reduction inside an expression's axes twice", ["input X: f32[4]", "T[i] = sum[i](X[i])", "output Y[i] = T[i]"], 2, "i"),
-    ("extents that disagree", ["input X: f32[4]", "input Z: f32[5]", "output Y[i] = X[i] + Z[i]"], 3, "Z"),
+    ("extents that disagree", ["input X: f32[4]", "input Z: f32[5]", "output Y[i] = X[i] + Z[i]"], 3, "Z[i]"),
     ("index that leaves its tensor", ["input X: f32[4]", "output Y[i=4] = X[i+1]"], 2, "X"),
     ("extent that nothing gives", ["input X: f32[4]", "output Y[i,j] = X[i]"], 2, "j"),
     ("unknown kind of line", ["inputs X: f32[4]", "output Y[i] = X[i]"], 1, "inputs"),
@@ -119,7 +119,7 @@ def newer_log(sandbox):
     before = digest(log)
     for words in (["tune", workload, "--trials", 4, "--log", log], ["query", workload, "--log", log], ["log", "ls", log],
                   ["log", "show", log], ["log", "export", log], ["log", "verify", log]):
-        expect(sandbox, sandbox.run(*words), [1, 2], ["newer.db", "999"], f"{' '.join(words[:2])} of a log from a newer version")
+        expect(sandbox, sandbox.run(*words), [1, 2], ["newer.db", "999"], f"{' '.join(map(str, words[:2]))} of a log from a newer version")
     sandbox.check(digest(log) == before, "a log from a newer version stays as it was")
     garbage = sandbox.write("garbage.db", "no database at all, but long enough to look like one\n" * 40)
     before = digest(garbage)

@@ -68,6 +68,13 @@ TEST(Expr, AffineFormAndBack) {
   EXPECT_FALSE(AsAffine(*(VarExpr(0) * INT64_MAX * 4), 3));
 }
 
+TEST(Expr, FoldingAwayDoesNotSubstituteTwice) {
+  // v0 + v1 with v0 -> v1, v1 -> 0 is v1: what a sum folds to was substituted already.
+  const ExprPtr sum = VarExpr(0) + VarExpr(1);
+  const ExprPtr replaced = SubstituteVars(sum, std::vector<ExprPtr>{VarExpr(1), IntExpr(0)});
+  EXPECT_TRUE(SameExpr(*replaced, *VarExpr(1)));
+}
+
 TEST(Expr, SubstitutesAndSharesWork) {
   // A tree of 2^60 nodes as a DAG of 60: rewriting must not unfold it.
   ExprPtr e = X();

@@ -12,6 +12,7 @@ Lowering FindLowering(std::string_view op) {
     AddNormalisationOps(all);
     AddReductionOps(all);
     AddMovementOps(all);
+    AddResizeOps(all);
     AddGatherOps(all);
     AddViewOps(all);
     return all;

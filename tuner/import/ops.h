@@ -21,6 +21,7 @@ void AddPoolingOps(LoweringTable& table);
 void AddNormalisationOps(LoweringTable& table);
 void AddReductionOps(LoweringTable& table);
 void AddMovementOps(LoweringTable& table);
+void AddResizeOps(LoweringTable& table);
 void AddGatherOps(LoweringTable& table);
 void AddViewOps(LoweringTable& table);
 
@@ -29,6 +30,10 @@ void AddViewOps(LoweringTable& table);
 // Output 0 as `body` of the inputs at one place, broadcast together.
 Result<void> LowerPointwise(OpContext& op, const std::vector<int>& inputs, DataType type,
                             const std::function<ExprPtr(const Exprs& x)>& body);
+
+// target[...] = x[index(axes of target)...]
+void EmitGather(OpContext& op, int target, int x, const Shape& shape,
+                const std::function<Exprs(const Exprs& axes)>& index);
 
 // Convolution of input `x` (value id) with weight `w` and bias `b` (-1: none) into output 0;
 // attributes are the node's. Also used to place a folded batch normalisation's weights.

@@ -32,10 +32,12 @@ Result<std::vector<Window>> ReadWindows(OpContext& op, const Shape& spatial, Sha
   const bool ceil_mode = op.Int("ceil_mode", 0) != 0;
   bool fits = kernel.size() == rank && strides.size() == rank && dilations.size() == rank &&
               pads.size() == 2 * rank;
-  for (std::size_t d = 0; fits && d < rank; ++d)
-    for (const std::int64_t number :
-         {kernel[d], strides[d], dilations[d], pads[d] + 1, pads[rank + d] + 1})
+  for (std::size_t d = 0; fits && d < rank; ++d) {
+    for (const std::int64_t number : {kernel[d], strides[d], dilations[d]})
       fits = fits && number > 0 && number < 1 << 30;
+    for (const std::int64_t pad : {pads[d], pads[rank + d]})
+      fits = fits && pad >= 0 && pad < 1 << 30;
+  }
   if (!fits)
     return BadInput(
         fmt::format("{}: {}: kernel, strides, dilations or pads do not fit {} spatial dimensions",

@@ -56,7 +56,12 @@ std::int64_t TuningSession::trials() const {
 std::int64_t TuningSession::Room(const TuneTask& task) const {
   std::int64_t room = options_.batch;
   if (options_.trials_per_task > 0) room = std::min(room, options_.trials_per_task - task.trials);
-  if (options_.trials > 0) room = std::min(room, options_.trials - trials());
+  if (options_.trials > 0) {
+    room = std::min(room, options_.trials - trials());
+    // A small budget first gives every task its share of a round.
+    const auto tasks = static_cast<std::int64_t>(tasks_.size());
+    if (task.trials == 0) room = std::min(room, std::max<std::int64_t>(1, options_.trials / tasks));
+  }
   return std::max<std::int64_t>(room, 0);
 }
 

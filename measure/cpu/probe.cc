@@ -29,8 +29,8 @@ namespace kindred {
 namespace {
 
 constexpr int kFormat = 1;
-constexpr int kRuns = 7;
-constexpr double kRunNs = 8e6;
+constexpr int kRuns = 25;
+constexpr double kRunNs = 2e6;
 constexpr std::size_t kMemoryBytes = 256 << 20;
 constexpr std::string_view kThreadsPrefix = "cpu:threads=";
 

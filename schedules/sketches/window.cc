@@ -47,6 +47,20 @@ std::int64_t WindowPattern::Window() const {
   return points;
 }
 
+std::vector<std::vector<std::int64_t>> WindowPattern::Points() const {
+  std::vector<std::vector<std::int64_t>> points = {{}};
+  for (const int axis : k) {
+    std::vector<std::vector<std::int64_t>> longer;
+    for (const auto& point : points)
+      for (std::int64_t i = 0; i < Extent(axis); ++i) {
+        longer.push_back(point);
+        longer.back().push_back(i);
+      }
+    points = std::move(longer);
+  }
+  return points;
+}
+
 int BlockAxis(const WindowPattern& pattern) {
   return pattern.inner.empty() ? pattern.row : pattern.inner.front();
 }

@@ -37,6 +37,8 @@ struct WindowPattern {
     return axis < 0 ? 1 : extents[static_cast<std::size_t>(axis)];
   }
   std::int64_t Window() const;  // points of one window
+  // Values of the reduction axes at every point of the window, in order.
+  std::vector<std::vector<std::int64_t>> Points() const;
 };
 
 std::optional<WindowPattern> MatchWindow(const Workload& workload);

@@ -157,20 +157,6 @@ class WindowLowering {
 
   // ---- the window's points
 
-  // Values of the reduction axes at every point of the window, in order.
-  std::vector<std::vector<std::int64_t>> Points() const {
-    std::vector<std::vector<std::int64_t>> points = {{}};
-    for (const int axis : pattern_.k) {
-      std::vector<std::vector<std::int64_t>> longer;
-      for (const auto& point : points)
-        for (std::int64_t i = 0; i < pattern_.Extent(axis); ++i) {
-          longer.push_back(point);
-          longer.back().push_back(i);
-        }
-      points = std::move(longer);
-    }
-    return points;
-  }
   void SetPoint(Values& axes, std::span<const ExprPtr> k) const {
     for (std::size_t i = 0; i < k.size(); ++i) axes[static_cast<std::size_t>(pattern_.k[i])] = k[i];
   }
@@ -222,7 +208,7 @@ class WindowLowering {
     for (const int axis : pattern_.inner)
       if (pattern_.weight->Uses(axis)) return;
     block_start_ = IntExpr(0);
-    for (const auto& point : Points()) {
+    for (const auto& point : pattern_.Points()) {
       Values axes = axes_;
       SetPoint(axes, Constants(point));
       named_weights_.push_back(
@@ -306,7 +292,7 @@ class WindowLowering {
 
   void WrittenOut(std::vector<StmtPtr>& body, const LoadVectors& load,
                   const LoadWeights& load_weights, const Add& add) {
-    const auto points = Points();
+    const auto points = pattern_.Points();
     const ExprPtr origin = Named(program_, body, "at", DataIndex(axes_));
     const ExprPtr start = DataIndex(Values(axes_.size(), IntExpr(0)));
     // Offset from the tile's origin -> the (row, point) pairs that read there.

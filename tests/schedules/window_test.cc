@@ -1,4 +1,5 @@
-// The window sketch against the interpreter: random schedules, awkward extents, forbidden pages around buffers.
+// The window sketch against the interpreter: random schedules, awkward extents, forbidden pages
+// around buffers.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -149,7 +150,8 @@ test::DifferentialOptions Options(int paths, std::uint64_t seed) {
 }
 
 TEST(Window, RandomSchedulesOfAwkwardShapesAgreeWithTheInterpreter) {
-  EXPECT_THAT(test::DifferentialTest(All(), test::TestTarget(64), Options(5, 11)), testing::IsEmpty());
+  EXPECT_THAT(test::DifferentialTest(All(), test::TestTarget(64), Options(5, 11)),
+              testing::IsEmpty());
 }
 
 TEST(Window, NarrowVectorsAndFewRegisters) {

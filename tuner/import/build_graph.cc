@@ -117,23 +117,34 @@ Result<void> GraphBuilder::Process(int n) {
   if (outputs.empty() || outputs[0] < 0)
     return LeaveOut(n, inputs, outputs, {}, "its first output has no name");
 
+  KINDRED_CHECK(VerifyNode(model_, node));
   KINDRED_TRY(const bool folded, FoldKnown(n, inputs, outputs));
   if (folded) return {};
   std::string missing;
   for (const int id : inputs)
     if (id >= 0 && missing.empty()) missing = WhyUnusable(value(id));
-  std::vector<InferredType> inferred(node.outputs.size());
-  KINDRED_TRY(inferred, Infer(node, inputs));
-  if (!missing.empty()) return LeaveOut(n, inputs, outputs, inferred, missing);
-  if (!node.domain.empty()) return LeaveOut(n, inputs, outputs, inferred, ForeignReason(node));
-  if (TryFoldBatchNorm(n, inputs, outputs)) return {};
+  if (missing.empty() && !node.domain.empty()) missing = ForeignReason(node);
   const Lowering lowering = FindLowering(node.op);
-  if (lowering == nullptr) return LeaveOut(n, inputs, outputs, inferred, NoFormReason(node));
+  if (missing.empty() && lowering == nullptr) missing = NoFormReason(node);
+  for (int i = 0; missing.empty() && i < RequiredInputs(node.op); ++i)
+    if (i >= static_cast<int>(inputs.size()) || inputs[static_cast<std::size_t>(i)] < 0)
+      missing = fmt::format("its input {} is not there", i + 1);
+  for (const int id : inputs)  // variadic operators know no gaps
+    if (missing.empty() && id < 0 &&
+        (node.op == "Sum" || node.op == "Mean" || node.op == "Max" || node.op == "Min" ||
+         node.op == "Concat" || node.op == "Einsum"))
+      missing = "an input is not there";
+  if (!missing.empty()) {
+    KINDRED_TRY(const auto inferred, Infer(node, inputs));
+    return LeaveOut(n, inputs, outputs, inferred, missing);
+  }
+  if (TryFoldBatchNorm(n, inputs, outputs)) return {};
 
   const std::size_t first_value = graph_.values.size();
   OpContext op(model_, graph_, n, inputs, outputs);
   const auto lowered = lowering(op);
   if (!lowered && lowered.error().kind != ErrorKind::kUnsupported) return lowered.error();
+  KINDRED_TRY(const auto inferred, Infer(node, inputs));
   std::string reason = lowered ? "" : "not supported: " + lowered.error().message;
   if (lowered && !op.Unread().empty())
     reason = fmt::format("attribute '{}' of {} (operator set {}) is not understood",

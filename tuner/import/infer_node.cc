@@ -1,6 +1,7 @@
 #include "tuner/import/infer_node.h"
 
 #include <exception>
+#include <string_view>
 #include <unordered_set>
 
 #include <onnx/defs/schema.h>
@@ -101,40 +102,89 @@ InferredType ConvertType(const onnx::TypeProto& type) {
   return result;
 }
 
-}  // namespace
+// The operator's definition, nullptr where libonnx has none for this model.
+const onnx::OpSchema* SchemaOf(const OnnxModel& model, const OnnxNode& node) {
+  const auto version = model.opsets.find(node.domain);
+  if (version == model.opsets.end()) return nullptr;
+  if (node.domain.empty() && model.opset() > kNewestOpset) return nullptr;
+  return onnx::OpSchemaRegistry::Schema(node.op, version->second, node.domain);
+}
 
-Result<std::vector<InferredType>> InferNode(const OnnxModel& model, const OnnxNode& node,
-                                            const std::vector<NodeInput>& inputs) {
-  std::vector<InferredType> result(node.outputs.size());
+bool HasSubgraphs(const OnnxNode& node) {
   for (const auto& [name, attribute] : node.attributes)
     if (attribute.kind == OnnxAttribute::Kind::kGraph ||
         attribute.kind == OnnxAttribute::Kind::kOther)
-      return result;
-  const auto version = model.opsets.find(node.domain);
-  const bool newer = node.domain.empty() && model.opset() > kNewestOpset;
-  const onnx::OpSchema* schema =
-      version == model.opsets.end()
-          ? nullptr
-          : onnx::OpSchemaRegistry::Schema(node.op, version->second, node.domain);
-  if (schema == nullptr || newer) return result;
+      return true;
+  return false;
+}
 
-  onnx::ModelProto one;
-  one.set_ir_version(8);
-  auto& opset = *one.add_opset_import();
-  opset.set_domain(node.domain);
-  opset.set_version(version->second);
-  auto& graph = *one.mutable_graph();
-  graph.set_name("node");
-  auto& proto = *graph.add_node();
+void FillNode(const OnnxNode& node, onnx::NodeProto& proto) {
   proto.set_op_type(node.op);
   proto.set_domain(node.domain);
   proto.set_name(node.name);
   for (const auto& [name, attribute] : node.attributes)
     FillAttribute(name, attribute, *proto.add_attribute());
+  for (const auto& input : node.inputs) proto.add_input(input);
+  for (const auto& output : node.outputs) proto.add_output(output);
+}
+
+Error Contradiction(const OnnxModel& model, const OnnxNode& node, std::string text) {
+  for (char& c : text)
+    if (c == '\n') c = ' ';
+  return BadInput(model.path + ": " + node.Label() +
+                  " contradicts its operator's definition: " + text);
+}
+
+// libonnx divides by these without a look.
+std::string ImplausibleAttribute(const OnnxNode& node) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 31;
+  for (const char* name : {"strides", "dilations", "kernel_shape", "group", "blocksize",
+                           "num_outputs", "pads", "output_padding", "output_shape", "split"}) {
+    const auto found = node.attributes.find(name);
+    if (found == node.attributes.end()) continue;
+    const std::string_view named = name;
+    const bool may_be_zero = named == "pads" || named == "output_padding" || named == "split";
+    std::vector<std::int64_t> numbers = found->second.integers;
+    if (found->second.kind == OnnxAttribute::Kind::kInt) numbers = {found->second.integer};
+    for (const std::int64_t number : numbers)
+      if (number > kMost || (named == "pads" ? number < -kMost : number < (may_be_zero ? 0 : 1)))
+        return std::string(named) + " holds " + std::to_string(number);
+  }
+  return "";
+}
+
+}  // namespace
+
+Result<void> VerifyNode(const OnnxModel& model, const OnnxNode& node) {
+  const onnx::OpSchema* schema = SchemaOf(model, node);
+  if (schema == nullptr || HasSubgraphs(node)) return {};
+  onnx::NodeProto proto;
+  FillNode(node, proto);
+  try {
+    schema->Verify(proto);
+  } catch (const std::exception& problem) {
+    return Contradiction(model, node, problem.what());
+  }
+  if (const std::string text = ImplausibleAttribute(node); !text.empty())
+    return Contradiction(model, node, text);
+  return {};
+}
+
+Result<std::vector<InferredType>> InferNode(const OnnxModel& model, const OnnxNode& node,
+                                            const std::vector<NodeInput>& inputs) {
+  std::vector<InferredType> result(node.outputs.size());
+  if (SchemaOf(model, node) == nullptr || HasSubgraphs(node)) return result;
+  onnx::ModelProto one;
+  one.set_ir_version(8);
+  auto& opset = *one.add_opset_import();
+  opset.set_domain(node.domain);
+  opset.set_version(model.opsets.at(node.domain));
+  auto& graph = *one.mutable_graph();
+  graph.set_name("node");
+  FillNode(node, *graph.add_node());
   std::unordered_set<std::string> declared;
   for (const NodeInput& input : inputs) {
-    proto.add_input(input.name);
-    if (input.name.empty() || !declared.insert(input.name).second || input.element_type == 0)
+    if (input.name.empty() || input.element_type == 0 || !declared.insert(input.name).second)
       continue;
     FillValue(input, *graph.add_input());
     if (input.constant && input.constant->elements() <= kLargestInferenceConstant) {
@@ -143,18 +193,11 @@ Result<std::vector<InferredType>> InferNode(const OnnxModel& model, const OnnxNo
       initializer.set_name(input.name);
     }
   }
-  for (const auto& output : node.outputs) proto.add_output(output);
-
   try {
-    schema->Verify(proto);
     const onnx::ShapeInferenceOptions options(true, 1, false);
     onnx::shape_inference::InferShapes(one, onnx::OpSchemaRegistry::Instance(), options);
   } catch (const std::exception& problem) {
-    std::string text = problem.what();
-    for (char& c : text)
-      if (c == '\n') c = ' ';
-    return BadInput(model.path + ": " + node.Label() +
-                    " contradicts its operator's definition: " + text);
+    return Contradiction(model, node, problem.what());
   }
   for (const auto& value : graph.value_info())
     for (std::size_t i = 0; i < node.outputs.size(); ++i)

@@ -26,10 +26,13 @@ struct InferredType {
   Shape shape;
 };
 
-// One entry per output of the node. What cannot be told (an operator of another domain or a newer
-// operator set, a shape that depends on data) comes back as unknown. Errors (kBadInput): the node
-// contradicts its operator's definition: attributes, number of inputs, element types, shapes that
-// do not fit.
+// Errors (kBadInput): the node contradicts its operator's definition in its attributes or number of
+// inputs. Operators that libonnx does not know pass.
+Result<void> VerifyNode(const OnnxModel& model, const OnnxNode& node);
+
+// One entry per output of the node, which VerifyNode has passed. What cannot be told (an operator
+// of another domain or a newer operator set, a shape that depends on data) comes back as unknown.
+// Errors (kBadInput): element types or shapes that do not fit.
 Result<std::vector<InferredType>> InferNode(const OnnxModel& model, const OnnxNode& node,
                                             const std::vector<NodeInput>& inputs);
 

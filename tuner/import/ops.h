@@ -13,6 +13,8 @@ using LoweringTable = std::map<std::string_view, Lowering>;
 
 // nullptr: an operator without a form in the workload language.
 Lowering FindLowering(std::string_view op);
+// How many of its first inputs the lowering takes for granted.
+int RequiredInputs(std::string_view op);
 
 void AddPointwiseOps(LoweringTable& table);
 void AddActivationOps(LoweringTable& table);

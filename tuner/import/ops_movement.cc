@@ -1,5 +1,4 @@
-// Operators that only move elements: Transpose, Concat, Split, Slice, Pad, Expand, Tile,
-// DepthToSpace, Resize.
+// Operators that only move elements: Transpose, Concat, Split, Slice, Expand, Tile, DepthToSpace.
 #include <algorithm>
 #include <numeric>
 

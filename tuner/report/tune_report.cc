@@ -11,7 +11,8 @@
 namespace kindred {
 namespace {
 
-// A model's time as the sum of its subgraphs'; 0 where a part of it is unknown.
+// A model's time as the sum of its subgraphs'. A subgraph without a schedule yet counts with its untuned time, so
+// that no gain is claimed for it.
 struct ModelTotal {
   double untuned_ns = 0, best_ns = 0;
   bool complete = true;
@@ -23,8 +24,9 @@ ModelTotal TotalOf(const TuningSession& session, const ImportedModel& model) {
   ModelTotal total;
   for (const ImportedTask& imported : model.tasks) {
     const TuneTask& task = *by_key.at(imported.canonical.key.Hex());
-    total.untuned_ns += imported.count() * task.untuned_ns;
-    total.best_ns += imported.count() * task.best_ns;
+    const double untuned_ns = task.untuned_ns > 0 ? task.untuned_ns : task.best_ns;
+    total.untuned_ns += imported.count() * untuned_ns;
+    total.best_ns += imported.count() * (task.best_ns > 0 ? task.best_ns : untuned_ns);
     total.complete = total.complete && task.untuned_ns > 0 && task.best_ns > 0;
   }
   return total;
@@ -59,7 +61,7 @@ std::string TuneReportText(const TuningSession& session) {
     const ModelTotal total = TotalOf(session, input.model);
     text += fmt::format("{}: untuned {}, best {} ({}){}; {} of {} compute nodes tunable\n", input.model.name,
                         FormatNs(total.untuned_ns), FormatNs(total.best_ns), Ratio(total.untuned_ns, total.best_ns),
-                        total.complete ? "" : ", parts not measured yet", input.model.tunable, input.model.nodes);
+                        total.complete ? "" : ", what has no schedule yet counts as untuned", input.model.tunable, input.model.nodes);
   }
   const SessionTimes& t = session.times();
   text += fmt::format("{} trials, {} of them now, in {}: build {:.1f} s, run {:.1f} s, search {:.1f} s, "
@@ -82,7 +84,8 @@ nlohmann::ordered_json TuneReportJson(const TuningSession& session) {
   for (const TuningInput& input : session.inputs()) {
     const ModelTotal total = TotalOf(session, input.model);
     out["models"].push_back({{"model", input.model.name},
-                             {"total", {{"untuned_ns", total.untuned_ns}, {"best_ns", total.best_ns}}},
+                             {"total", {{"untuned_ns", total.untuned_ns}, {"best_ns", total.best_ns},
+                                        {"complete", total.complete}}},
                              {"coverage", {{"nodes", input.model.nodes}, {"tunable", input.model.tunable}}}});
   }
   out["target"] = session.target().id;

@@ -172,6 +172,8 @@ bool GraphBuilder::TryFoldBatchNorm(int n, const std::vector<int>& inputs,
     if (id != b && !KnownAhead(value(id).kind)) return false;
   if (b >= 0 && !KnownAhead(value(b).kind)) return false;
 
+  for (std::size_t i = 1; i < 5; ++i)
+    if (value(inputs[i]).shape != Shape{value(w).shape[0]}) return false;
   OpContext norm(model_, graph_, n, inputs, outputs);
   const double epsilon = norm.Float("epsilon", 1e-5);
   if (norm.Int("spatial", 1) == 0 || norm.Int("training_mode", 0) != 0) return false;

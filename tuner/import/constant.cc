@@ -51,7 +51,8 @@ std::string ShapeText(const Shape& shape) { return fmt::format("[{}]", fmt::join
 
 std::int64_t ConstantTensor::Integer(std::int64_t element) const {
   const auto at = static_cast<std::size_t>(splat ? 0 : element);
-  return IsFloat(type) ? static_cast<std::int64_t>(numbers[at]) : integers[at];
+  if (!IsFloat(type)) return integers[at];
+  return std::fabs(numbers[at]) < 0x1p62 ? static_cast<std::int64_t>(numbers[at]) : 0;
 }
 
 double ConstantTensor::Number(std::int64_t element) const {

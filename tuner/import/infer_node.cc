@@ -153,6 +153,28 @@ std::string ImplausibleAttribute(const OnnxNode& node) {
   return "";
 }
 
+// libonnx indexes the attributes of windows by the ranks of its inputs without a look.
+bool WindowsFit(const OnnxNode& node, const std::vector<NodeInput>& inputs) {
+  const bool convolves = node.op.find("Conv") != std::string::npos;
+  if ((!convolves && node.op.find("Pool") == std::string::npos) || inputs.empty()) return true;
+  if (!inputs[0].has_shape) return true;
+  const std::size_t rank = inputs[0].shape.size();
+  if (rank < 3 && node.op != "MaxRoiPool") return false;
+  for (std::size_t i = 1; i < inputs.size(); ++i)
+    if (convolves && inputs[i].has_shape && inputs[i].shape.size() != rank &&
+        inputs[i].shape.size() != 1)
+      return node.op != "Conv" && node.op != "ConvTranspose";
+  if (convolves && inputs.size() > 1 && inputs[1].has_shape && inputs[1].shape.size() == 1)
+    return false;
+  const auto fits = [&](const char* name, std::size_t count) {
+    const auto found = node.attributes.find(name);
+    return found == node.attributes.end() || found->second.integers.size() == count;
+  };
+  return node.op == "MaxRoiPool" || (fits("strides", rank - 2) && fits("dilations", rank - 2) &&
+                                     fits("kernel_shape", rank - 2) && fits("pads", 2 * rank - 4) &&
+                                     fits("output_padding", rank - 2));
+}
+
 }  // namespace
 
 Result<void> VerifyNode(const OnnxModel& model, const OnnxNode& node) {
@@ -174,6 +196,9 @@ Result<std::vector<InferredType>> InferNode(const OnnxModel& model, const OnnxNo
                                             const std::vector<NodeInput>& inputs) {
   std::vector<InferredType> result(node.outputs.size());
   if (SchemaOf(model, node) == nullptr || HasSubgraphs(node)) return result;
+  if (!WindowsFit(node, inputs))
+    return Contradiction(model, node,
+                         "its window or its weight does not fit its input's dimensions");
   onnx::ModelProto one;
   one.set_ir_version(8);
   auto& opset = *one.add_opset_import();

@@ -231,6 +231,22 @@ Result<Shape> BroadcastShapes(const OpContext& op, const std::vector<Shape>& sha
   return result;
 }
 
+Result<void> CheckBroadcasts(const OpContext& op, int input, const Shape& shape) {
+  if (!op.Has(input)) return {};
+  KINDRED_TRY(const Shape together, BroadcastShapes(op, {shape, op.InShape(input)}));
+  if (together == shape) return {};
+  return BadInput(fmt::format("{}: {}: input {} of shape {} does not broadcast to {}",
+                              op.model.path, op.node.Label(), input + 1,
+                              ShapeText(op.InShape(input)), ShapeText(shape)));
+}
+
+Result<void> CheckShape(const OpContext& op, int input, const Shape& shape) {
+  if (!op.Has(input) || op.InShape(input) == shape) return {};
+  return BadInput(fmt::format("{}: {}: input {} has the shape {} where {} is needed", op.model.path,
+                              op.node.Label(), input + 1, ShapeText(op.InShape(input)),
+                              ShapeText(shape)));
+}
+
 Result<std::int64_t> NormaliseAxis(const OpContext& op, std::int64_t axis, std::size_t rank) {
   const auto size = static_cast<std::int64_t>(rank);
   if (axis < -size || axis >= size)

@@ -107,6 +107,11 @@ void SetReduction(Stage& stage, Combiner combiner, DataType accumulator);
 
 // Numpy's broadcasting. Error (kBadInput): extents that differ and are not 1.
 Result<Shape> BroadcastShapes(const OpContext& op, const std::vector<Shape>& shapes);
+// Error (kBadInput): input `input` is there and does not broadcast to `shape` without making it
+// larger.
+Result<void> CheckBroadcasts(const OpContext& op, int input, const Shape& shape);
+// Error (kBadInput): input `input` is there and has another shape.
+Result<void> CheckShape(const OpContext& op, int input, const Shape& shape);
 // A negative axis counts from the end. Error (kBadInput): outside the rank.
 Result<std::int64_t> NormaliseAxis(const OpContext& op, std::int64_t axis, std::size_t rank);
 Result<std::vector<std::int64_t>> NormaliseAxes(const OpContext& op, std::vector<std::int64_t> axes,

@@ -43,6 +43,7 @@ Result<void> LeakyRelu(OpContext& op) {
 }
 
 Result<void> PRelu(OpContext& op) {
+  KINDRED_CHECK(CheckBroadcasts(op, 1, op.InShape(0)));
   return LowerPointwise(op, {op.In(0), op.In(1)}, op.InValue(0).type, [](const Exprs& x) {
     return SelectExpr(Negative(x[0]), x[0] * x[1], x[0]);
   });

@@ -127,6 +127,8 @@ Result<void> LowerConv(OpContext& op, int x, int w, int b) {
 namespace {
 
 Result<void> Conv(OpContext& op) {
+  if (op.InShape(1).empty()) return Unsupported("a weight without dimensions");
+  KINDRED_CHECK(CheckShape(op, 2, {op.InShape(1)[0]}));
   return LowerConv(op, op.In(0), op.In(1), op.Has(2) ? op.In(2) : -1);
 }
 
@@ -141,6 +143,7 @@ Result<void> Gemm(OpContext& op) {
   if (b[turn_b ? 1 : 0] != depth)
     return BadInput(fmt::format("{}: {} multiplies {} and {}, whose inner extents differ",
                                 op.model.path, op.node.Label(), ShapeText(a), ShapeText(b)));
+  KINDRED_CHECK(CheckBroadcasts(op, 2, {rows, columns}));
   const bool has_c = op.Has(2) && beta != 0;
   const bool epilogue = has_c || alpha != 1;
   const Shape shape = {rows, columns};
@@ -250,7 +253,10 @@ Result<void> Einsum(OpContext& op) {
   }
   const DataType type = op.InValue(0).type;
   Shape shape;
-  for (const char c : result) shape.push_back(extents[c]);
+  for (const char c : result) {
+    if (!extents.contains(c)) return Unsupported("an equation whose result names a new axis");
+    shape.push_back(extents[c]);
+  }
   Stage stage = MakeStage(op.Out(0, type, shape), shape, result);
   for (const char c : all.substr(result.size()))
     AddReductionAxis(stage, std::string(1, c), extents[c]);

@@ -83,6 +83,7 @@ Result<void> Gather(OpContext& op) {
 
 Result<void> GatherElements(OpContext& op) {
   const Shape in = op.InShape(0), shape = op.InShape(1);
+  if (in.size() != shape.size()) return Unsupported("indices of another rank");
   KINDRED_TRY(const std::int64_t axis, NormaliseAxis(op, op.Int("axis", 0), in.size()));
   const auto d = static_cast<std::size_t>(axis);
   Stage stage = MakeStage(op.Out(0, op.InValue(0).type, shape), shape);

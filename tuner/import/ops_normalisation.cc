@@ -25,6 +25,7 @@ Result<void> BatchNormalization(OpContext& op) {
   if (shape.size() < 2) return Unsupported("an input of shape " + ShapeText(shape));
   const DataType type = op.InValue(0).type, wide = op.InValue(1).type;
   const Shape channels = {shape[1]};
+  for (int i = 1; i < 5; ++i) KINDRED_CHECK(CheckShape(op, i, channels));
   const int factor = op.Temp("factor", wide, channels), offset = op.Temp("offset", wide, channels);
   Stage factors = MakeStage(factor, channels, "c");
   factors.body = BatchNormScale(op, VarExpr(0), epsilon);
@@ -98,6 +99,9 @@ Result<void> LayerNormalization(OpContext& op) {
     if (op.Wants(i)) return Unsupported("its outputs Mean or InvStdDev are used");
   KINDRED_TRY(const std::int64_t axis, NormaliseAxis(op, op.Int("axis", -1), op.InShape(0).size()));
   const DataType type = op.InValue(0).type;
+  const Shape whole = op.InShape(0), row(whole.begin() + axis, whole.end());
+  KINDRED_CHECK(CheckBroadcasts(op, 1, row));
+  KINDRED_CHECK(CheckBroadcasts(op, 2, row));
   const Moments moments = EmitMoments(op, static_cast<std::size_t>(axis));
   Stage stage = MakeStage(op.Out(0, type, moments.shape), moments.shape);
   const Exprs axes = AxesOf(stage);
@@ -111,6 +115,7 @@ Result<void> InstanceNormalization(OpContext& op) {
   const double epsilon = op.Float("epsilon", 1e-5);
   if (op.InShape(0).size() < 3) return Unsupported("an input of shape " + ShapeText(op.InShape(0)));
   const DataType type = op.InValue(0).type;
+  for (int i = 1; i < 3; ++i) KINDRED_CHECK(CheckShape(op, i, {op.InShape(0)[1]}));
   const Moments moments = EmitMoments(op, 2);
   Stage stage = MakeStage(op.Out(0, type, moments.shape), moments.shape);
   const Exprs axes = AxesOf(stage);

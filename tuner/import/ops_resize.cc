@@ -29,7 +29,8 @@ Result<void> Pad(OpContext& op) {
   if (op.Has(3)) {
     KINDRED_TRY(const Shape axes, op.KnownInts(3, "axes"));
     Shape all(2 * in.size(), 0);
-    for (std::size_t i = 0; i < axes.size() && 2 * i + 1 < 2 * pads.size(); ++i) {
+    if (pads.size() != 2 * axes.size()) return Unsupported("pads that do not fit their axes");
+    for (std::size_t i = 0; i < axes.size(); ++i) {
       KINDRED_TRY(const std::int64_t axis, NormaliseAxis(op, axes[i], in.size()));
       all[static_cast<std::size_t>(axis)] = pads[i];
       all[static_cast<std::size_t>(axis) + in.size()] = pads[i + axes.size()];

@@ -90,6 +90,30 @@ TEST(BadGraphs, NameTheNode) {
       HasSubstr("(Softmax)"));
 }
 
+// Some of these bring libonnx itself down; newer operator sets it does not check at all.
+TEST(BadGraphs, WindowsAndVectorsMustFit) {
+  const std::string conv = "g (float[1,2,5,5] x, float[3,2,3,3] w) => (float[1,3,3,3] y) ";
+  EXPECT_THAT(Message(ImportText(conv + "{ y = Conv <strides = [0, 1]> (x, w) }")),
+              AllOf(HasSubstr("(Conv)"), HasSubstr("strides holds 0")));
+  EXPECT_THAT(Message(ImportText(conv + "{ y = Conv <pads = [1, 1]> (x, w) }")),
+              HasSubstr("(Conv)"));
+  EXPECT_THAT(Message(ImportText("g (float[1,2,5] x, float[3,2,3,3] w) => (float[1,3,3] y) "
+                                 "{ y = ConvTranspose (x, w) }")),
+              HasSubstr("(ConvTranspose)"));
+  for (const int opset : {17, 24}) {
+    EXPECT_THAT(
+        Message(ImportText("g (float[2,3] a, float[3,4] b, float[5,2,4] c) => (float[2,4] y) "
+                           "{ y = Gemm (a, b, c) }",
+                           opset)),
+        HasSubstr("(Gemm)"));
+    EXPECT_THAT(
+        Message(ImportText("g (float[1,2,4,4] x, float[2] s, float[3] b) => (float[1,2,4,4] y) "
+                           "{ y = InstanceNormalization (x, s, b) }",
+                           opset)),
+        HasSubstr("(InstanceNormalization)"));
+  }
+}
+
 TEST(SymbolicDims, MustBeBound) {
   const std::string graph = "g (float[batch,seq,4] x) => (float[batch,seq,4] y) { y = Relu(x) }";
   EXPECT_THAT(Message(ImportText(graph)),

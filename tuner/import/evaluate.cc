@@ -18,8 +18,7 @@ struct Scalar {
 
 class Evaluator {
  public:
-  Evaluator(const Stage& stage, const std::function<ConstantPtr(int)>& data)
-      : stage_(stage), data_(data) {
+  Evaluator(const Stage& stage, const std::function<ConstantPtr(int)>& data) : data_(data) {
     place_.resize(stage.axes.size());
   }
 
@@ -214,7 +213,6 @@ class Evaluator {
     }
   }
 
-  const Stage& stage_;
   const std::function<ConstantPtr(int)>& data_;
   std::map<int, ConstantPtr> tensors_;
   std::vector<std::int64_t> place_;

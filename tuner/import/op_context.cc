@@ -266,7 +266,9 @@ Result<std::vector<std::int64_t>> NormaliseAxes(const OpContext& op, std::vector
 }
 
 ExprPtr Literal(double value, DataType type) {
-  return IsFloat(type) ? FloatExpr(value, type) : IntExpr(static_cast<std::int64_t>(value), type);
+  return IsFloat(type)
+             ? FloatExpr(value, type)
+             : IntExpr(static_cast<std::int64_t>(std::clamp(value, -0x1p62, 0x1p62)), type);
 }
 
 }  // namespace kindred

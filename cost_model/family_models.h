@@ -1,8 +1,9 @@
 // One XGBoost ensemble per family, boosted on top of a pooled one, on top of the analytic prior.
 //
-// The target of every model is log2(t_roofline / t), minus the layer below (base_margin). Training happens
-// only in Train(), between rounds; predictions are deterministic for the same observations in the same order.
-// Not thread-safe: the tuner calls it between rounds; CostModels made by ForTask() read it.
+// The target of every model is log2(t_roofline / t), minus the layer below (base_margin). Training
+// happens only in Train(), between rounds; predictions are deterministic for the same observations
+// in the same order. Not thread-safe: the tuner calls it between rounds; CostModels made by
+// ForTask() read it.
 #pragma once
 
 #include <memory>
@@ -25,8 +26,9 @@ class FamilyModels {
   struct Options {
     int pooled_rounds = 60;
     int family_rounds = 40;
-    int minimum_samples = 16;     // fewer in a family: the pooled model alone; fewer overall: the prior alone
-    bool families = true;         // false: one pooled model for everything
+    int minimum_samples =
+        16;  // fewer in a family: the pooled model alone; fewer overall: the prior alone
+    bool families = true;  // false: one pooled model for everything
     std::uint64_t seed = 0;
   };
   FamilyModels(Target target, Options options);

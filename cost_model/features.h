@@ -1,5 +1,5 @@
-// Features of a lowered program: numbers that tell how long it will take, normalised by the device's
-// peaks so that they carry over to other shapes and devices.
+// Features of a lowered program: numbers that tell how long it will take, normalised by the
+// device's peaks so that they carry over to other shapes and devices.
 #pragma once
 
 #include <span>
@@ -15,6 +15,7 @@ namespace kindred {
 // Every program gives the same number of features in the same order; names for reports.
 std::span<const std::string_view> FeatureNames();
 
-std::vector<float> ExtractFeatures(const Program& program, const Workload& canonical, const Target& target);
+std::vector<float> ExtractFeatures(const Program& program, const Workload& canonical,
+                                   const Target& target);
 
 }  // namespace kindred

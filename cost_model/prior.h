@@ -8,7 +8,8 @@
 
 namespace kindred {
 
-// The least time the target's peaks allow for the workload: max(FLOP / peak, compulsory bytes / bandwidth). ns.
+// The least time the target's peaks allow for the workload: max(FLOP / peak, compulsory bytes /
+// bandwidth). ns.
 double RooflineNs(const Workload& canonical, const Target& target);
 
 // Estimated time of the program that `features` (ExtractFeatures) describe. ns.

@@ -17,8 +17,8 @@ namespace kindred {
 
 // A device together with how it is used. Two devices never share an id within a log.
 struct TargetRecord {
-  std::string id;    // what trials refer to: "cpu@1f0c2d3e", with the device in it
-  std::string name;  // what a person types: "cpu"
+  std::string id;                  // what trials refer to: "cpu@1f0c2d3e", with the device in it
+  std::string name;                // what a person types: "cpu"
   std::string fingerprint = "{}";  // JSON: what makes it this device (model, cores, driver)
   std::string description = "{}";  // JSON: vectors, caches, peaks; frozen when first recorded
   std::string cache_state =

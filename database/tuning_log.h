@@ -2,11 +2,11 @@
 //
 // Invariants
 // - A trial is never changed and never removed; ids rise in the order of writing, and the epoch is
-// the last id.
+//   the last id.
 // - Append() writes all of a batch in one transaction, or nothing. When it returns, a killed
-// process loses none of it.
+//   process loses none of it.
 // - Trials of a session are appended in proposal order: rounds and positions count up from 0
-// without a gap.
+//   without a gap.
 //
 // Answers: something that is not there is an empty optional or vector, never an error. Errors are
 // kEnvironment (disk full, locked, unreadable, damaged) and, in Append, kBadInput (rows that

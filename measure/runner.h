@@ -20,9 +20,9 @@ namespace kindred {
 
 struct MeasureLimits {
   double build_timeout_s = 30;
-  double run_timeout_s = 20;        // of one candidate, everything included
-  std::int64_t memory_bytes = 0;    // of a worker, beyond its buffers; 0: no limit
-  double minimum_sample_ns = 20e3;  // shorter kernels are repeated within a sample
+  double run_timeout_s = 20;              // of one candidate, everything included
+  std::int64_t memory_bytes = 1ll << 30;  // of a worker, beyond its buffers; 0: no limit
+  double minimum_sample_ns = 20e3;        // shorter kernels are repeated within a sample
   int minimum_samples = 10;
   int maximum_samples = 100;
   double time_budget_s = 0.15;    // sampling stops here once minimum_samples are in

@@ -1,5 +1,4 @@
-// How long does one run take? Repeats, warm-up, stop rule, early abandon, watch for a disturbed
-// machine.
+// How long does one run take? Repeats, warm-up, stop rule, early abandon, watch for disturbances.
 //
 //   warm-up   one run, not counted (unless it was so long that it alone has to do)
 //   sample    the mean of an inner loop long enough for the clock (minimum_sample_ns)
@@ -8,8 +7,7 @@
 //             more than kDisturbed times its recent minimum the chunk is thrown away and taken
 //             again, at most kRetries times for one kernel
 //   stop      at minimum_samples, once the median's standard error is small enough or the time
-//   budget is
-//             spent; at kHardBudget time budgets in any case; at maximum_samples
+//             budget is spent; at kHardBudget time budgets in any case; at maximum_samples
 //
 // Pure: clock, kernel and control are callables, so that the rules are tested without a clock.
 // Thread safety: none. Times in ns unless the name says otherwise.

@@ -25,8 +25,8 @@ Workload RunPasses(const Workload& workload, std::vector<int>& source) {
   return OrderWorkload(work, source);
 }
 
-// Passes open the way for each other (ordered axes make equal stages visible), so they run to a fixed
-// point; two runs nearly always suffice.
+// Passes open the way for each other (ordered axes make equal stages visible), so they run to a
+// fixed point; two runs nearly always suffice.
 constexpr int kMaxRuns = 6;
 
 }  // namespace

@@ -91,8 +91,7 @@ class Checker {
 
   Result<void> Statement(const Stmt& s, std::int64_t copies) {
     switch (s.kind) {
-      case StmtKind::kComment:
-        return {};
+      case StmtKind::kComment: return {};
       case StmtKind::kBlock: {
         std::vector<int> lets;
         Result<void> result;
@@ -104,9 +103,7 @@ class Checker {
         for (const int v : lets) bound_[static_cast<std::size_t>(v)] = Binding::kNone;
         return result;
       }
-      case StmtKind::kLet:
-        KINDRED_CHECK(Expression(*s.value));
-        return Bind(s.var, Binding::kLet);
+      case StmtKind::kLet: KINDRED_CHECK(Expression(*s.value)); return Bind(s.var, Binding::kLet);
       case StmtKind::kIf:
         KINDRED_CHECK(Expression(*s.value));
         for (const StmtPtr& child : s.children) KINDRED_CHECK(Statement(*child, copies));
@@ -117,8 +114,7 @@ class Checker {
         KINDRED_CHECK(Expression(*s.index));
         KINDRED_CHECK(Access(s.buffer, *s.index));
         return Expression(*s.value);
-      case StmtKind::kFor:
-        return Loop(s, copies);
+      case StmtKind::kFor: return Loop(s, copies);
     }
     return {};
   }

@@ -13,8 +13,8 @@ struct TypeInfo {
   std::string_view name;
   int bytes;
   bool is_float, is_integer;
-  // Floats narrower than 64 bits: bits of the significand (hidden one included), of the exponent, the
-  // smallest normal exponent and the largest finite value.
+  // Floats narrower than 64 bits: bits of the significand (hidden one included), of the exponent,
+  // the smallest normal exponent and the largest finite value.
   int precision, exponent_bits, min_exponent;
   double largest;
 };
@@ -55,15 +55,15 @@ std::uint32_t EncodeSmall(const TypeInfo& info, DataType type, double value) {
   const std::uint32_t all_exponent = ((1u << info.exponent_bits) - 1) << mantissa_bits;
   const bool has_infinity = type != DataType::kF8E4M3;
   if (std::isnan(value) || (std::isinf(value) && !has_infinity)) {
-    const std::uint32_t payload = has_infinity ? 1u << (mantissa_bits - 1) : (1u << mantissa_bits) - 1;
+    const std::uint32_t payload =
+        has_infinity ? 1u << (mantissa_bits - 1) : (1u << mantissa_bits) - 1;
     return sign | all_exponent | payload;
   }
   if (std::isinf(value)) return sign | all_exponent;
   const double magnitude = std::fabs(value);
   if (magnitude == 0) return sign;
   const int exponent = std::max(std::ilogb(magnitude), info.min_exponent);
-  const auto scaled =
-      static_cast<std::uint32_t>(std::ldexp(magnitude, mantissa_bits - exponent));
+  const auto scaled = static_cast<std::uint32_t>(std::ldexp(magnitude, mantissa_bits - exponent));
   if (scaled < (1u << mantissa_bits)) return sign | scaled;  // subnormal
   const auto biased = static_cast<std::uint32_t>(exponent - info.min_exponent + 1);
   return sign | (biased << mantissa_bits) | (scaled - (1u << mantissa_bits));

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <unordered_map>
 #include <utility>
@@ -14,10 +14,10 @@ namespace kindred {
 namespace {
 
 constexpr std::array<std::string_view, 36> kNames = {
-    "int",  "float", "var",  "extent", "load",  "padded", "add",  "sub",        "mul",
-    "div",  "mod",   "min",  "max",    "pow",   "neg",    "abs",  "exp",        "log",
-    "sqrt", "rsqrt", "erf",  "tanh",   "sin",   "cos",    "tan",  "floor",      "ceil",
-    "round", "less", "less_equal", "equal", "not_equal", "and", "or", "not", "select"};
+    "int",   "float", "var",        "extent", "load",      "padded", "add", "sub",   "mul",
+    "div",   "mod",   "min",        "max",    "pow",       "neg",    "abs", "exp",   "log",
+    "sqrt",  "rsqrt", "erf",        "tanh",   "sin",       "cos",    "tan", "floor", "ceil",
+    "round", "less",  "less_equal", "equal",  "not_equal", "and",    "or",  "not",   "select"};
 
 ExprPtr Make(Op op, DataType type, std::vector<ExprPtr> args) {
   auto e = std::make_shared<Expr>();
@@ -57,8 +57,8 @@ void Unify(ExprPtr& a, ExprPtr& b) {
     integer = ConvertConstant(integer, a->op == Op::kInt ? b->type : a->type);
   }
   if (a->type == b->type) return;
-  const bool same_class = (IsFloat(a->type) && IsFloat(b->type)) ||
-                          (IsInteger(a->type) && IsInteger(b->type));
+  const bool same_class =
+      (IsFloat(a->type) && IsFloat(b->type)) || (IsInteger(a->type) && IsInteger(b->type));
   if (!same_class) return;  // CheckWorkload reports it
   DataType type = a->type;
   if (Contains(b->type, a->type)) {
@@ -350,7 +350,8 @@ ExprPtr BinaryExpr(Op op, ExprPtr a, ExprPtr b) {
   const DataType type = IsLogic(op) || IsComparison(op) ? DataType::kBool : operands;
   if (a->type == b->type) {
     if (a->op == Op::kInt && b->op == Op::kInt)
-      if (const auto value = FoldInt(op, a->integer, b->integer, type)) return IntExpr(*value, type);
+      if (const auto value = FoldInt(op, a->integer, b->integer, type))
+        return IntExpr(*value, type);
     if (a->op == Op::kFloat && b->op == Op::kFloat) {
       if (const auto value = FoldFloat(op, a->number, b->number)) return FloatExpr(*value, type);
       if (IsComparison(op)) {
@@ -405,7 +406,8 @@ bool IsInt(const Expr& e, std::int64_t value) { return e.op == Op::kInt && e.int
 bool SameExpr(const Expr& a, const Expr& b) {
   if (&a == &b) return true;
   if (a.op != b.op || a.type != b.type || a.index != b.index || a.integer != b.integer ||
-      a.args.size() != b.args.size() || std::memcmp(&a.number, &b.number, sizeof(double)) != 0)
+      a.args.size() != b.args.size() ||
+      std::bit_cast<std::uint64_t>(a.number) != std::bit_cast<std::uint64_t>(b.number))
     return false;
   for (std::size_t i = 0; i < a.args.size(); ++i)
     if (!SameExpr(*a.args[i], *b.args[i])) return false;

@@ -1,7 +1,8 @@
 // Scalar expressions: the bodies of workload stages, and the arithmetic of lowered programs.
 //
 // One immutable node type serves both worlds:
-//   in a Workload  kVar is an axis of the stage (index = position in Stage::axes), kLoad reads a tensor
+//   in a Workload  kVar is an axis of the stage (index = position in Stage::axes), kLoad reads a
+//   tensor
 //                  (index = tensor id) at one index expression per dimension;
 //   in a Program   kVar is a loop or let variable (index = variable id), kLoad reads a buffer
 //                  (index = buffer id) at exactly one flat element index.
@@ -10,11 +11,12 @@
 // arithmetic mostly has equal trees; an integer constant stands on the right, and x - 3 is x + -3.
 //
 // Types. f16, bf16, f8, i8, u8 and bool are types of storage: the builders widen them to
-// DefaultAccumulator(type) before arithmetic and comparisons (select, padded and casts keep them). A
-// narrower operand beside a wider one of the same class is cast to it (i32 beside i64, f32 beside f64); a
-// constant takes the type of what stands beside it. Integers beside floats must be cast by hand:
-// CheckWorkload reports them. Integer division and modulus round to minus infinity, kRound goes to the
-// nearest integer with ties to even, and casts from floats to integers truncate (out of range: unspecified).
+// DefaultAccumulator(type) before arithmetic and comparisons (select, padded and casts keep them).
+// A narrower operand beside a wider one of the same class is cast to it (i32 beside i64, f32 beside
+// f64); a constant takes the type of what stands beside it. Integers beside floats must be cast by
+// hand: CheckWorkload reports them. Integer division and modulus round to minus infinity, kRound
+// goes to the nearest integer with ties to even, and casts from floats to integers truncate (out of
+// range: unspecified).
 #pragma once
 
 #include <cstdint>
@@ -39,11 +41,37 @@ enum class Op : std::uint8_t {
   // args[0] is a kLoad, args[1] the value that is read where an index leaves the tensor
   kPadded,
   // arithmetic; integers: div and mod floor
-  kAdd, kSub, kMul, kDiv, kMod, kMin, kMax, kPow, kNeg, kAbs,
+  kAdd,
+  kSub,
+  kMul,
+  kDiv,
+  kMod,
+  kMin,
+  kMax,
+  kPow,
+  kNeg,
+  kAbs,
   // math functions of floats
-  kExp, kLog, kSqrt, kRsqrt, kErf, kTanh, kSin, kCos, kTan, kFloor, kCeil, kRound,
+  kExp,
+  kLog,
+  kSqrt,
+  kRsqrt,
+  kErf,
+  kTanh,
+  kSin,
+  kCos,
+  kTan,
+  kFloor,
+  kCeil,
+  kRound,
   // logic: results are bool
-  kLess, kLessEqual, kEqual, kNotEqual, kAnd, kOr, kNot,
+  kLess,
+  kLessEqual,
+  kEqual,
+  kNotEqual,
+  kAnd,
+  kOr,
+  kNot,
   kSelect,  // args: condition, value if true, value if false (only the chosen one may be read)
   kCast,    // to `type`
 };
@@ -78,15 +106,19 @@ inline ExprPtr operator-(const ExprPtr& a, const ExprPtr& b) { return BinaryExpr
 inline ExprPtr operator*(const ExprPtr& a, const ExprPtr& b) { return BinaryExpr(Op::kMul, a, b); }
 inline ExprPtr operator/(const ExprPtr& a, const ExprPtr& b) { return BinaryExpr(Op::kDiv, a, b); }
 inline ExprPtr operator%(const ExprPtr& a, const ExprPtr& b) { return BinaryExpr(Op::kMod, a, b); }
-inline ExprPtr operator+(const ExprPtr& a, std::int64_t b) { return BinaryExpr(Op::kAdd, a, IntExpr(b)); }
-inline ExprPtr operator*(const ExprPtr& a, std::int64_t b) { return BinaryExpr(Op::kMul, a, IntExpr(b)); }
+inline ExprPtr operator+(const ExprPtr& a, std::int64_t b) {
+  return BinaryExpr(Op::kAdd, a, IntExpr(b));
+}
+inline ExprPtr operator*(const ExprPtr& a, std::int64_t b) {
+  return BinaryExpr(Op::kMul, a, IntExpr(b));
+}
 
 bool IsConstant(const Expr& e);
 bool IsInt(const Expr& e, std::int64_t value);
 bool SameExpr(const Expr& a, const Expr& b);
 
-// Bottom-up rewrite: `replace` sees each node after its arguments were rewritten and returns a new node
-// or nullptr to keep it. Rebuilds through the folding builders.
+// Bottom-up rewrite: `replace` sees each node after its arguments were rewritten and returns a new
+// node or nullptr to keep it. Rebuilds through the folding builders.
 ExprPtr Rewrite(const ExprPtr& e, const std::function<ExprPtr(const ExprPtr&)>& replace);
 
 // Replaces kVar i by values[i] (nullptr keeps it).

@@ -12,8 +12,8 @@
 namespace kindred {
 namespace {
 
-// The stage that a schedule is built around: the reduction with the most operations; without reductions
-// the stage with the most points.
+// The stage that a schedule is built around: the reduction with the most operations; without
+// reductions the stage with the most points.
 int FindAnchor(const Workload& workload) {
   int anchor = 0;
   std::pair<bool, double> best(false, -1);  // whether it reduces, operations or points
@@ -21,7 +21,8 @@ int FindAnchor(const Workload& workload) {
     const Stage& stage = workload.stages[s];
     const bool reduces = stage.combiner != Combiner::kNone;
     const auto points = static_cast<double>(Points(stage));
-    const std::pair weight(reduces, reduces ? points * static_cast<double>(OperationsPerPoint(stage)) : points);
+    const std::pair weight(
+        reduces, reduces ? points * static_cast<double>(OperationsPerPoint(stage)) : points);
     if (weight <= best) continue;
     best = weight;
     anchor = static_cast<int>(s);
@@ -43,7 +44,8 @@ class Describer {
                : fmt::format("{} {}", Name(stage.combiner), Name(stage.accumulator));
     text += fmt::format(" -> {} [", Name(Tensor(stage.tensor).type));
     for (std::size_t a = 0; a < stage.axes.size(); ++a) {
-      text += fmt::format("{}{}", a == static_cast<std::size_t>(stage.spatial) ? "| " : "", AxisText(a));
+      text += fmt::format("{}{}", a == static_cast<std::size_t>(stage.spatial) ? "| " : "",
+                          AxisText(a));
       if (a + 1 < stage.axes.size()) text += ' ';
       Add(fmt::format("log2 extent {}", AxisText(a)), Log2(stage.axes[a].extent.value));
     }
@@ -54,9 +56,13 @@ class Describer {
   }
 
  private:
-  static double Log2(std::int64_t value) { return std::log2(static_cast<double>(std::max<std::int64_t>(value, 1))); }
+  static double Log2(std::int64_t value) {
+    return std::log2(static_cast<double>(std::max<std::int64_t>(value, 1)));
+  }
 
-  const kindred::Tensor& Tensor(int id) const { return workload_.tensors[static_cast<std::size_t>(id)]; }
+  const kindred::Tensor& Tensor(int id) const {
+    return workload_.tensors[static_cast<std::size_t>(id)];
+  }
 
   void Add(std::string name, double value) {
     result_.names.push_back(std::move(name));
@@ -89,7 +95,8 @@ class Describer {
 
   std::string Load(const Expr& e, bool padded) {
     const kindred::Tensor& tensor = Tensor(e.index);
-    std::string text = fmt::format("{}{}[", tensor.role == Role::kWeight ? "w:" : "", Name(tensor.type));
+    std::string text =
+        fmt::format("{}{}[", tensor.role == Role::kWeight ? "w:" : "", Name(tensor.type));
     const std::string name = fmt::format("read {}", ++loads_);
     for (std::size_t d = 0; d < e.args.size(); ++d) {
       if (d > 0) text += ", ";

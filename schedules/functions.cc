@@ -8,30 +8,45 @@ namespace kindred {
 namespace {
 
 constexpr std::array kFunctions = {
-    FunctionInfo{"abs", 1, 1, false},     FunctionInfo{"ceil"},
-    FunctionInfo{"clip", 3, 3, false},    FunctionInfo{"cos"},
-    FunctionInfo{"elu", 1, 2},            FunctionInfo{"erf"},
-    FunctionInfo{"exp"},                  FunctionInfo{"floor"},
-    FunctionInfo{"gelu"},                 FunctionInfo{"gelu_tanh"},
-    FunctionInfo{"hardsigmoid", 1, 3},    FunctionInfo{"hardswish"},
-    FunctionInfo{"leaky_relu", 1, 2},     FunctionInfo{"log"},
-    FunctionInfo{"max", 2, 64, false},    FunctionInfo{"min", 2, 64, false},
-    FunctionInfo{"mish"},                 FunctionInfo{"pow", 2, 2},
-    FunctionInfo{"relu", 1, 1, false},    FunctionInfo{"relu6", 1, 1, false},
-    FunctionInfo{"round"},                FunctionInfo{"rsqrt"},
-    FunctionInfo{"sigmoid"},              FunctionInfo{"silu"},
-    FunctionInfo{"sin"},                  FunctionInfo{"softplus"},
-    FunctionInfo{"sqrt"},                 FunctionInfo{"tan"},
+    FunctionInfo{"abs", 1, 1, false},
+    FunctionInfo{"ceil"},
+    FunctionInfo{"clip", 3, 3, false},
+    FunctionInfo{"cos"},
+    FunctionInfo{"elu", 1, 2},
+    FunctionInfo{"erf"},
+    FunctionInfo{"exp"},
+    FunctionInfo{"floor"},
+    FunctionInfo{"gelu"},
+    FunctionInfo{"gelu_tanh"},
+    FunctionInfo{"hardsigmoid", 1, 3},
+    FunctionInfo{"hardswish"},
+    FunctionInfo{"leaky_relu", 1, 2},
+    FunctionInfo{"log"},
+    FunctionInfo{"max", 2, 64, false},
+    FunctionInfo{"min", 2, 64, false},
+    FunctionInfo{"mish"},
+    FunctionInfo{"pow", 2, 2},
+    FunctionInfo{"relu", 1, 1, false},
+    FunctionInfo{"relu6", 1, 1, false},
+    FunctionInfo{"round"},
+    FunctionInfo{"rsqrt"},
+    FunctionInfo{"sigmoid"},
+    FunctionInfo{"silu"},
+    FunctionInfo{"sin"},
+    FunctionInfo{"softplus"},
+    FunctionInfo{"sqrt"},
+    FunctionInfo{"tan"},
     FunctionInfo{"tanh"},
 };
 
 constexpr std::array<std::string_view, 25> kWords = {
-    "allow", "and", "argmax", "argmin", "cumsum", "data", "false", "in", "inf", "input", "likely",
-    "nan", "not", "or", "output", "padded", "prod", "scan", "select", "sum", "symbol", "true",
-    "weight", "workload", "density"};
+    "allow",  "and",    "argmax", "argmin", "cumsum", "data",     "false",  "in",   "inf",
+    "input",  "likely", "nan",    "not",    "or",     "output",   "padded", "prod", "scan",
+    "select", "sum",    "symbol", "true",   "weight", "workload", "density"};
 
-constexpr std::array kMath = {Op::kExp, Op::kLog, Op::kSqrt, Op::kRsqrt, Op::kErf, Op::kTanh, Op::kSin,
-                              Op::kCos, Op::kTan, Op::kFloor, Op::kCeil, Op::kRound, Op::kAbs};
+constexpr std::array kMath = {Op::kExp,  Op::kLog,   Op::kSqrt, Op::kRsqrt, Op::kErf,
+                              Op::kTanh, Op::kSin,   Op::kCos,  Op::kTan,   Op::kFloor,
+                              Op::kCeil, Op::kRound, Op::kAbs};
 
 ExprPtr Number(double value) { return FloatExpr(value, DataType::kF64); }
 ExprPtr Max(const ExprPtr& a, const ExprPtr& b) { return BinaryExpr(Op::kMax, a, b); }

@@ -1,6 +1,6 @@
 // The functions of the workload language by name: math functions, and sugar that expands into them
-// (relu, gelu, silu, ...; docs/workload_language.md lists the formulas). The parser and the importers of
-// other formats build expressions with them, so that equal functions have equal trees.
+// (relu, gelu, silu, ...; docs/workload_language.md lists the formulas). The parser and the
+// importers of other formats build expressions with them, so that equal functions have equal trees.
 #pragma once
 
 #include <optional>
@@ -22,7 +22,8 @@ struct FunctionInfo {
 const FunctionInfo* FindFunction(std::string_view name);
 std::string KnownFunctions();
 
-// `arguments` has between `least` and `most` expressions; those of functions with `floats` are floats.
+// `arguments` has between `least` and `most` expressions; those of functions with `floats` are
+// floats.
 ExprPtr ApplyFunction(const FunctionInfo& function, std::span<const ExprPtr> arguments);
 
 // Words that cannot be the name of a tensor or an axis unless they stand in quotes.

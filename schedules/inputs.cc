@@ -14,11 +14,12 @@ namespace {
 
 // What the uses of a tensor ask of its data.
 struct Uses {
-  bool positive = false;             // some use wants values above zero
-  std::int64_t index_limit = 0;      // > 0: used as an index below this
+  bool positive = false;         // some use wants values above zero
+  std::int64_t index_limit = 0;  // > 0: used as an index below this
 };
 
-// The tensor itself where `e` is a read of it, cast, padded, or with a constant added or multiplied.
+// The tensor itself where `e` is a read of it, cast, padded, or with a constant added or
+// multiplied.
 bool IsReadOf(const Expr& e, int tensor) {
   switch (e.op) {
     case Op::kLoad: return e.index == tensor;
@@ -92,7 +93,9 @@ class Source {
     const std::int64_t highest = IntegerHighest(tensor_.type);
     if (uses_.index_limit > 0) return Between(0, std::min(uses_.index_limit - 1, highest));
     const bool small = ByteSize(tensor_.type) == 1;
-    std::int64_t value = Between(uses_.positive ? 1 : small ? IntegerLowest(tensor_.type) : -64,
+    std::int64_t value = Between(uses_.positive ? 1
+                                 : small        ? IntegerLowest(tensor_.type)
+                                                : -64,
                                  small ? highest : 64);
     return value == 0 ? 1 : value;
   }
@@ -103,7 +106,8 @@ class Source {
   // Both ends included.
   std::int64_t Between(std::int64_t low, std::int64_t high) {
     if (high <= low) return low;
-    return low + static_cast<std::int64_t>(random_.Below(static_cast<std::uint64_t>(high - low) + 1));
+    return low +
+           static_cast<std::int64_t>(random_.Below(static_cast<std::uint64_t>(high - low) + 1));
   }
 
   double Normal() {  // Box and Muller, 1958
@@ -118,7 +122,8 @@ class Source {
 
 }  // namespace
 
-void FillInput(const Workload& workload, int tensor, std::uint64_t seed, std::span<std::byte> bytes) {
+void FillInput(const Workload& workload, int tensor, std::uint64_t seed,
+               std::span<std::byte> bytes) {
   const Tensor& t = workload.tensors[static_cast<std::size_t>(tensor)];
   const Uses uses = UsesOf(workload, tensor);
   Source source(t, uses, DeriveSeed(seed, "input", static_cast<std::uint64_t>(tensor)));
@@ -135,7 +140,8 @@ void FillInput(const Workload& workload, int tensor, std::uint64_t seed, std::sp
     return;
   }
   if (size >= 4) {
-    for (std::size_t i = 0; i < count; ++i) StoreFloat(t.type, source.Float(), bytes.data() + i * size);
+    for (std::size_t i = 0; i < count; ++i)
+      StoreFloat(t.type, source.Float(), bytes.data() + i * size);
     return;
   }
   // Encoding the narrow types is slow: draw from a table of encoded numbers.

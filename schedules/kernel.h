@@ -18,13 +18,15 @@ struct KernelArgument {
   std::string layout;  // "row-major", or of a prepared buffer, e.g. "W[o/16][c][r][s][16]"
 };
 
-// Every C step's entry is: int entry(void *const *buffers, const int64_t *extents, void *workspace),
-// buffers in the order of `arguments`, extents those of the symbolic axes, 0 on success.
+// Every C step's entry is: int entry(void *const *buffers, const int64_t *extents, void
+// *workspace), buffers in the order of `arguments`, extents those of the symbolic axes, 0 on
+// success.
 struct KernelSource {
   enum class Language : std::uint8_t { kC, kCuda } language = Language::kC;
   std::string code;
   std::string entry;
-  std::string prepare_entry;  // empty: nothing to prepare; same signature, run once when weights change
+  std::string
+      prepare_entry;  // empty: nothing to prepare; same signature, run once when weights change
   std::vector<KernelArgument> arguments;
   std::int64_t workspace_bytes = 0;
   std::string compiler = "gcc";

@@ -1,9 +1,9 @@
-// The plain loop nest of a workload: spatial loops in output order, then reductions as written, stage
-// after stage, temporaries in the workspace.
+// The plain loop nest of a workload: spatial loops in output order, then reductions as written,
+// stage after stage, temporaries in the workspace.
 //
 // It is two things: the *untuned* program that speed-ups are measured against (accumulating in the
-// workload's own accumulator type), and, on the workload of schedules/tolerance.h, the reference that
-// judges correctness (everything in f64).
+// workload's own accumulator type), and, on the workload of schedules/tolerance.h, the reference
+// that judges correctness (everything in f64).
 #pragma once
 
 #include "schedules/program.h"

@@ -10,13 +10,15 @@ namespace kindred {
 
 enum class Status : std::uint8_t {
   kOk,
-  kBuildError, kBuildTimeout,
-  kCrash,        // signal, named in message
-  kRunTimeout, kOutOfMemory,
+  kBuildError,
+  kBuildTimeout,
+  kCrash,  // signal, named in message
+  kRunTimeout,
+  kOutOfMemory,
   kWrongAnswer,  // first bad element in message
-  kOutOfBounds,  // a guard zone was written
+  kOutOfBounds,  // a read or write outside of a buffer, or a write to an input
   kRunError,     // entry returned non-zero
-  kAbandoned,    // correct, first samples far above the best: timed once, samples kept
+  kAbandoned,    // correct, but far above the best: sampled once or a few times
 };
 
 // "ok", "build_error", ...: the spelling of the log and of every JSON form.
@@ -39,7 +41,7 @@ struct Outcome {
   double control_ns = 0;        // control kernel beside the samples: how noisy the machine was
   double build_s = 0, run_s = 0;
   BuildFacts facts;
-  std::string compiler;         // name and version of what built it, e.g. "gcc 12.2.0"
+  std::string compiler;  // name and version of what built it, e.g. "gcc 12.2.0"
 
   bool Timed() const { return status == Status::kOk || status == Status::kAbandoned; }
 };

@@ -1,15 +1,15 @@
 // Program: a lowered schedule as a loop nest over buffers. Sketches build it, emit_c prints it,
 // cost_model reads features from it.
 //
-//   prepare   runs once, ahead of time, when the weights are known: fills kPrepared buffers (packing)
-//   body      one run of the kernel
+//   prepare   runs once, ahead of time, when the weights are known: fills kPrepared buffers
+//   (packing) body      one run of the kernel
 //
-// Statements and expressions (schedules/expr.h; every kLoad here has exactly one flat element index) are
-// immutable and shared. Variables are numbered per program; VarInfo names them for the emitted source.
-// Vectors: a kVectorized loop of constant extent `lanes` stands for one vector operation per statement in
-// it; its statements are kStore only. A kRegister buffer holds named variables: after unrolled loops are
-// expanded, every index into it must be constant, or constant + the vector variable with the constant a
-// multiple of the lanes.
+// Statements and expressions (schedules/expr.h; every kLoad here has exactly one flat element
+// index) are immutable and shared. Variables are numbered per program; VarInfo names them for the
+// emitted source. Vectors: a kVectorized loop of constant extent `lanes` stands for one vector
+// operation per statement in it; its statements are kStore only. A kRegister buffer holds named
+// variables: after unrolled loops are expanded, every index into it must be constant, or constant +
+// the vector variable with the constant a multiple of the lanes.
 #pragma once
 
 #include <cstdint>
@@ -80,20 +80,21 @@ struct Program {
   std::vector<Buffer> buffers;
   StmtPtr prepare;  // nullptr: nothing to prepare
   StmtPtr body;
-  // The untuned program (schedules/lower_naive.h): libm's functions, and no flags beyond -O3 -march=native.
+  // The untuned program (schedules/lower_naive.h): libm's functions, and no flags beyond -O3
+  // -march=native.
   bool plain = false;
   // Build decisions of the schedule.
-  std::string compiler = "gcc";     // "gcc" or "clang"
-  std::vector<std::string> flags;   // beyond -O3 -march=native
-  std::string head_comment;         // schedule decisions, one line each, for the source's head
+  std::string compiler = "gcc";    // "gcc" or "clang"
+  std::vector<std::string> flags;  // beyond -O3 -march=native
+  std::string head_comment;        // schedule decisions, one line each, for the source's head
 
   int AddVar(std::string name, DataType type = DataType::kI64);
   int AddBuffer(Buffer buffer);
   std::int64_t WorkspaceBytes() const;  // each kWorkspace buffer rounded up to 64 bytes
 };
 
-// Checks: every variable defined before use, register indices constant after unrolling, stack within its
-// limit, vectorized bodies of stores only. For tests and for the builder's guard.
+// Checks: every variable defined before use, register indices constant after unrolling, stack
+// within its limit, vectorized bodies of stores only. For tests: sketches make nothing else.
 Result<void> CheckProgram(const Program& program);
 
 }  // namespace kindred

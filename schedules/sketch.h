@@ -1,5 +1,5 @@
-// Sketch: one kind of kernel, as a subtree of decisions and the lowering of its leaves. One file per
-// sketch in schedules/sketches/; the order there is the order of the first decision's options.
+// Sketch: one kind of kernel, as a subtree of decisions and the lowering of its leaves. One file
+// per sketch in schedules/sketches/; the order there is the order of the first decision's options.
 #pragma once
 
 #include <memory>

@@ -1,8 +1,10 @@
-// Target: what a device offers, as plain data. measure/ probes it; schedules/ and cost_model/ only read it.
+// Target: what a device offers, as plain data. measure/ probes it; schedules/ and cost_model/ only
+// read it.
 #pragma once
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace kindred {
 
@@ -14,18 +16,23 @@ struct Target {
   DeviceKind kind = DeviceKind::kCpu;
   int threads = 1;
 
-  std::string model;           // "Intel(R) Xeon(R) ...", for provenance
+  std::string model;  // "Intel(R) Xeon(R) ...", for provenance
   int cores = 1;
-  // CPU: bytes of a vector register (64 for AVX-512), number of them, whether multiply-add is fused.
+  // CPU: bytes of a vector register (64 for AVX-512), number of them, whether multiply-add is
+  // fused.
   int vector_bytes = 32;
   int vector_registers = 16;
   bool fused_multiply_add = true;
   bool f16_arithmetic = false;
-  std::int64_t l1_bytes = 32 << 10;   // data, per core
-  std::int64_t l2_bytes = 1 << 20;    // per core
-  std::int64_t l3_bytes = 32 << 20;   // shared
+  std::int64_t l1_bytes = 32 << 10;  // data, per core
+  std::int64_t l2_bytes = 1 << 20;   // per core
+  std::int64_t l3_bytes = 32 << 20;  // shared
 
-  // Measured peaks of the whole target (all its threads), frozen with the log. 1e9 operations or bytes / s.
+  // C compilers that sketches may ask for; the first, gcc, is always among them.
+  std::vector<std::string> compilers = {"gcc"};
+
+  // Measured peaks of the whole target (all its threads), frozen with the log. 1e9 operations or
+  // bytes / s.
   double peak_f32_gflops = 50;
   double peak_f64_gflops = 25;
   double peak_i8_gops = 50;

@@ -1,4 +1,5 @@
-// The text form (.kd) and the JSON form of workloads. docs/workload_language.md is the language's manual.
+// The text form (.kd) and the JSON form of workloads. docs/workload_language.md is the language's
+// manual.
 #pragma once
 
 #include <string>

@@ -11,7 +11,8 @@
 namespace kindred {
 namespace {
 
-// Expressions of a pointwise stage larger than this (nodes, written out as a tree) are stored in tensors.
+// Expressions of a pointwise stage larger than this (nodes, written out as a tree) are stored in
+// tensors.
 constexpr double kLargeExpression = 1500;
 
 ExprPtr F(double value) { return FloatExpr(value, DataType::kF64); }
@@ -82,7 +83,8 @@ class Builder {
 
   // A large intermediate result of a pointwise stage gets tensors of its own.
   BoundedExpr Materialize(BoundedExpr e) {
-    if (stage_->combiner != Combiner::kNone || sizes_.Of(e.value) + sizes_.Of(e.error) < kLargeExpression)
+    if (stage_->combiner != Combiner::kNone ||
+        sizes_.Of(e.value) + sizes_.Of(e.error) < kLargeExpression)
       return e;
     return {ReadSpatial(AddSpatial("value", e.value)),
             e.error ? ReadSpatial(AddSpatial("error", e.error)) : nullptr};
@@ -149,14 +151,18 @@ class Builder {
   // Ends a stage: stores its error (nullptr: exact). Outputs get their safety factor here.
   void StoreError(ExprPtr error) {
     if (!output_ && !error) return;
-    const int tensor = AddTensor(output_ ? "bound" : "error", output_ ? Role::kOutput : Role::kTemporary);
+    const int tensor =
+        AddTensor(output_ ? "bound" : "error", output_ ? Role::kOutput : Role::kTemporary);
     AddStage(tensor, Combiner::kNone, DataType::kF32,
-             !error ? F(0) : output_ ? error * F(safety_) : std::move(error));
+             !error    ? F(0)
+             : output_ ? error * F(safety_)
+                       : std::move(error));
     FinishError(tensor);
   }
 
   void StoreReducedError(Combiner combiner, ExprPtr term) {
-    const int tensor = AddTensor(output_ ? "bound" : "error", output_ ? Role::kOutput : Role::kTemporary);
+    const int tensor =
+        AddTensor(output_ ? "bound" : "error", output_ ? Role::kOutput : Role::kTemporary);
     AddStage(tensor, combiner, DataType::kF64, output_ ? term * F(safety_) : std::move(term));
     FinishError(tensor);
   }
@@ -169,7 +175,8 @@ class Builder {
   void Pointwise(BoundedExpr body, DataType type) {
     ExprPtr error = ErrorAnalysis::AsNumber(body);
     const DataType computed = stage_->body->type;
-    if (IsFloat(type) && !Contains(type, computed)) error = ErrorAnalysis::Rounded(body.value, error, type);
+    if (IsFloat(type) && !Contains(type, computed))
+      error = ErrorAnalysis::Rounded(body.value, error, type);
     AddValue(body.value);
     StoreError(std::move(error));
   }
@@ -186,7 +193,8 @@ class Builder {
       term = term ? term + rounding : rounding;
     }
     if (!term) return StoreError(nullptr);
-    if (!IsFloat(type) || Contains(type, stage_->accumulator)) return StoreReducedError(Combiner::kSum, term);
+    if (!IsFloat(type) || Contains(type, stage_->accumulator))
+      return StoreReducedError(Combiner::kSum, term);
     const int summed = AddReduced("sum_error", Combiner::kSum, term);
     StoreError(ErrorAnalysis::Rounded(ReadValue(), ReadSpatial(summed), type));
   }
@@ -219,8 +227,8 @@ class Builder {
     }
     const DataType computed = stage_->body->type;
     if (IsFloat(type) && !(Contains(type, computed) && Contains(stage_->accumulator, computed)))
-      error = ErrorAnalysis::Rounded(ReadValue(), error,
-                                     Contains(type, stage_->accumulator) ? stage_->accumulator : type);
+      error = ErrorAnalysis::Rounded(
+          ReadValue(), error, Contains(type, stage_->accumulator) ? stage_->accumulator : type);
     StoreError(std::move(error));
   }
 
@@ -233,11 +241,11 @@ class Builder {
     const ExprPtr v = max ? Number(body.value) : UnaryExpr(Op::kNeg, Number(body.value));
     const ExprPtr best = ReadSpatial(AddReduced("best", Combiner::kMax, v));
     const ExprPtr worst_error = ReadSpatial(AddReduced("best_error", Combiner::kMax, d));
-    const ExprPtr like_best =
-        BinaryExpr(Op::kLessEqual, best - (d + worst_error) * F(safety_), v);
+    const ExprPtr like_best = BinaryExpr(Op::kLessEqual, best - (d + worst_error) * F(safety_), v);
     const ExprPtr distance = Abs(Number(VarExpr(stage_->spatial)) - ReadValue());
     // Distances are no errors to be multiplied by the safety factor.
-    StoreReducedError(Combiner::kMax, SelectExpr(like_best, output_ ? distance * F(1 / safety_) : distance, F(0)));
+    StoreReducedError(Combiner::kMax,
+                      SelectExpr(like_best, output_ ? distance * F(1 / safety_) : distance, F(0)));
   }
 
   const Workload& original_;

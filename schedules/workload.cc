@@ -42,8 +42,8 @@ class OperationCounter {
     const auto [place, fresh] = by_value_.emplace(
         std::tuple(e->op, e->type, e->index, e->integer, e->number, std::move(args)),
         static_cast<int>(by_value_.size()));
-    const bool counted = (e->op >= Op::kAdd && e->op <= Op::kAbs) ||
-                         (e->op >= Op::kExp && e->op <= Op::kRound);
+    const bool counted =
+        (e->op >= Op::kAdd && e->op <= Op::kAbs) || (e->op >= Op::kExp && e->op <= Op::kRound);
     if (fresh && counted && reads) ++operations_;
     const Seen seen{place->second, reads};
     by_node_.emplace(e.get(), seen);

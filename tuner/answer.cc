@@ -41,10 +41,12 @@ KernelPackage Begin(const Asked& asked, MatchLevel match) {
 }
 
 json Device(const Target& target) {
-  return {{"model", target.model}, {"vector_bytes", target.vector_bytes}, {"threads", target.threads}};
+  return {
+      {"model", target.model}, {"vector_bytes", target.vector_bytes}, {"threads", target.threads}};
 }
 
-Result<KernelPackage> FromTrial(const Asked& asked, const TrialRecord& trial, MatchLevel match, const Target& device) {
+Result<KernelPackage> FromTrial(const Asked& asked, const TrialRecord& trial, MatchLevel match,
+                                const Target& device) {
   KernelPackage package = Begin(asked, match);
   KINDRED_TRY(const auto kernel, asked.log->FindKernel(trial.kernel));
   if (!kernel)
@@ -54,23 +56,30 @@ Result<KernelPackage> FromTrial(const Asked& asked, const TrialRecord& trial, Ma
   package.validated = trial.validated;
   package.schedule = nlohmann::ordered_json::parse(trial.schedule, nullptr, false);
   package.arguments = AskersArguments(package.kernel, asked.query.workload, asked.canonical);
-  package.statistics = {{"median_ns", trial.median_ns},
-                        {"samples_ns", trial.samples},
-                        {"control_ns", trial.control_ns},
-                        {"predicted_ns", trial.predicted_ns},
-                        {"cache_state", trial.cache_state},
-                        {"gflops", static_cast<double>(Flop(asked.canonical.workload)) / trial.median_ns}};
-  package.provenance = {{"device", Device(device)},   {"compiler", package.kernel.compiler},
-                        {"compiler_version", trial.compiler}, {"flags", trial.flags},
-                        {"driver", trial.driver},     {"version", trial.version},
-                        {"worker", trial.worker},     {"session", trial.session},
-                        {"trial", trial.id},          {"time_ms", trial.time_ms},
+  package.statistics = {
+      {"median_ns", trial.median_ns},
+      {"samples_ns", trial.samples},
+      {"control_ns", trial.control_ns},
+      {"predicted_ns", trial.predicted_ns},
+      {"cache_state", trial.cache_state},
+      {"gflops", static_cast<double>(Flop(asked.canonical.workload)) / trial.median_ns}};
+  package.provenance = {{"device", Device(device)},
+                        {"compiler", package.kernel.compiler},
+                        {"compiler_version", trial.compiler},
+                        {"flags", trial.flags},
+                        {"driver", trial.driver},
+                        {"version", trial.version},
+                        {"worker", trial.worker},
+                        {"session", trial.session},
+                        {"trial", trial.id},
+                        {"time_ms", trial.time_ms},
                         {"searcher", trial.searcher}};
   return package;
 }
 
-Result<KernelPackage> FromCandidate(const Asked& asked, const Candidate& candidate, const Prediction& prediction,
-                                    MatchLevel match, json provenance) {
+Result<KernelPackage> FromCandidate(const Asked& asked, const Candidate& candidate,
+                                    const Prediction& prediction, MatchLevel match,
+                                    json provenance) {
   KernelPackage package = Begin(asked, match);
   package.kernel = EmitC(*candidate.program, asked.canonical.workload, asked.query.target);
   package.validated = false;
@@ -88,17 +97,20 @@ Result<KernelPackage> FromCandidate(const Asked& asked, const Candidate& candida
 }
 
 // The candidate that the model likes best, with its prediction.
-std::pair<std::size_t, Prediction> Best(const CostModel& model, const std::vector<Candidate>& candidates) {
+std::pair<std::size_t, Prediction> Best(const CostModel& model,
+                                        const std::vector<Candidate>& candidates) {
   std::vector<const Candidate*> pointers;
   for (const Candidate& candidate : candidates) pointers.push_back(&candidate);
   const std::vector<Prediction> predictions = model.Predict(pointers);
-  const auto best = std::min_element(predictions.begin(), predictions.end(),
-                                     [](const Prediction& a, const Prediction& b) { return a.ns < b.ns; });
+  const auto best =
+      std::min_element(predictions.begin(), predictions.end(),
+                       [](const Prediction& a, const Prediction& b) { return a.ns < b.ns; });
   return {static_cast<std::size_t>(best - predictions.begin()), *best};
 }
 
 // Winners of the nearest measured workloads of the same structure, adapted to this shape.
-Result<std::vector<Candidate>> SiblingCandidates(const Asked& asked, const Space& space, json& provenance) {
+Result<std::vector<Candidate>> SiblingCandidates(const Asked& asked, const Space& space,
+                                                 json& provenance) {
   const FamilyDescriptor own = DescribeFamily(asked.canonical.workload);
   KINDRED_TRY(const auto workloads, asked.log->Workloads());
   struct Sibling {
@@ -107,12 +119,14 @@ Result<std::vector<Candidate>> SiblingCandidates(const Asked& asked, const Space
   };
   std::vector<Sibling> siblings;
   for (const WorkloadRecord& record : workloads) {
-    if (record.structure != own.structure.Hex() || record.key == asked.canonical.key.Hex()) continue;
+    if (record.structure != own.structure.Hex() || record.key == asked.canonical.key.Hex())
+      continue;
     KINDRED_TRY(const auto workload, ParseWorkload(record.text, "log"));
     const FamilyDescriptor other = DescribeFamily(workload);
     double distance = 0;
     for (std::size_t i = 0; i < own.descriptors.size() && i < other.descriptors.size(); ++i)
-      distance += (own.descriptors[i] - other.descriptors[i]) * (own.descriptors[i] - other.descriptors[i]);
+      distance +=
+          (own.descriptors[i] - other.descriptors[i]) * (own.descriptors[i] - other.descriptors[i]);
     siblings.push_back({distance, &record});
   }
   std::sort(siblings.begin(), siblings.end(), [](const Sibling& a, const Sibling& b) {
@@ -122,14 +136,16 @@ Result<std::vector<Candidate>> SiblingCandidates(const Asked& asked, const Space
   provenance["siblings"] = json::array();
   for (const Sibling& sibling : siblings) {
     if (candidates.size() == kSiblingsTried) break;
-    KINDRED_TRY(const auto trial, asked.log->BestSchedule(sibling.record->key, asked.target_id, asked.query.epoch));
+    KINDRED_TRY(const auto trial,
+                asked.log->BestSchedule(sibling.record->key, asked.target_id, asked.query.epoch));
     if (!trial) continue;
     KINDRED_TRY(const auto workload, ParseWorkload(sibling.record->text, "log"));
     const auto theirs = MakeSpace(workload, asked.query.target);
     const auto path = PathFromJson(*theirs, trial->schedule);
     if (!path) continue;  // a schedule of another version's space
     KINDRED_TRY(Candidate candidate, space.Lower(space.Adapt(*path)));
-    provenance["siblings"].push_back({{"key", sibling.record->key}, {"trial", trial->id}, {"name", sibling.record->name}});
+    provenance["siblings"].push_back(
+        {{"key", sibling.record->key}, {"trial", trial->id}, {"name", sibling.record->name}});
     candidates.push_back(std::move(candidate));
   }
   return candidates;
@@ -143,41 +159,49 @@ Result<KernelPackage> AnswerQuery(const TuningLog* log, const Query& query) {
   FamilyModels models(query.target, {});
   const int task = models.AddTask(asked.canonical.workload, -1);
   bool trained = false;
+  json provenance = json::object();
   if (log != nullptr) {
     KINDRED_TRY(asked.epoch, log->Epoch());
     if (query.epoch) asked.epoch = *query.epoch;
-    KINDRED_TRY(const auto exact, log->BestSchedule(asked.canonical.key.Hex(), asked.target_id, query.epoch));
+    KINDRED_TRY(const auto exact,
+                log->BestSchedule(asked.canonical.key.Hex(), asked.target_id, query.epoch));
     if (exact) return FromTrial(asked, *exact, MatchLevel::kExact, query.target);
     KINDRED_TRY(const auto targets, log->Targets());
     for (const TargetRecord& other : targets) {
       if (other.id == asked.target_id || other.name != query.target.id) continue;
       KINDRED_TRY(const Target device, ToTarget(other));
-      if (device.vector_bytes != query.target.vector_bytes || device.kind != query.target.kind) continue;
-      KINDRED_TRY(const auto trial, log->BestSchedule(asked.canonical.key.Hex(), other.id, query.epoch));
+      if (device.vector_bytes != query.target.vector_bytes || device.kind != query.target.kind)
+        continue;
+      KINDRED_TRY(const auto trial,
+                  log->BestSchedule(asked.canonical.key.Hex(), other.id, query.epoch));
       if (trial) return FromTrial(asked, *trial, MatchLevel::kDevice, device);
     }
     KINDRED_TRY(const auto model, log->FindModel(asked.target_id, "families"));
     if (model) {
-      KINDRED_CHECK(models.Load(model->blob));
-      trained = true;
+      const auto loaded = models.Load(model->blob);
+      trained = loaded.has_value();
+      if (!trained)
+        provenance["models"] = loaded.error().message;  // another version's: the prior answers
     }
   }
   const auto space = MakeSpace(asked.canonical.workload, query.target);
   const auto predictor = models.ForTask(task);
   if (log != nullptr) {
-    json provenance = json::object();
     KINDRED_TRY(const auto candidates, SiblingCandidates(asked, *space, provenance));
     if (!candidates.empty()) {
       const auto [index, prediction] = Best(*predictor, candidates);
-      return FromCandidate(asked, candidates[index], prediction, MatchLevel::kSibling, std::move(provenance));
+      return FromCandidate(asked, candidates[index], prediction, MatchLevel::kSibling,
+                           std::move(provenance));
     }
   }
   const auto searcher = MakeMctsSearcher(*space, *predictor, 0);
   const std::vector<Candidate> candidates = searcher->Propose(kPredictionsTried);
-  if (candidates.empty()) return Internal("the space of workload " + asked.canonical.key.Hex() + " is empty");
+  if (candidates.empty())
+    return Internal("the space of workload " + asked.canonical.key.Hex() + " is empty");
   const auto [index, prediction] = Best(*predictor, candidates);
-  return FromCandidate(asked, candidates[index], prediction, trained ? MatchLevel::kPredicted : MatchLevel::kDefault,
-                       json::object());
+  return FromCandidate(asked, candidates[index], prediction,
+                       trained ? MatchLevel::kPredicted : MatchLevel::kDefault,
+                       std::move(provenance));
 }
 
 }  // namespace kindred

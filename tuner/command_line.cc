@@ -3,8 +3,8 @@
 #include <functional>
 #include <string>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include "tuner/commands/commands.h"
 #include "tuner/version.h"
@@ -18,14 +18,18 @@ std::string ReadDuration(std::string& text, double& seconds) {
   const double value = std::strtod(text.c_str(), &end);
   const std::string unit = end;
   const double scale = unit.empty() || unit == "s" ? 1 : unit == "m" ? 60 : unit == "h" ? 3600 : 0;
-  if (end == text.c_str() || scale == 0 || !(value > 0)) return "'" + text + "' is not a duration; write e.g. 90s, 10m or 2h";
+  if (end == text.c_str() || scale == 0 || !(value > 0))
+    return "'" + text + "' is not a duration; write e.g. 90s, 10m or 2h";
   seconds = value * scale;
   return {};
 }
 
 void AddCommon(CLI::App& command, CommonOptions& options) {
-  command.add_flag("--json", options.json, "Print one JSON object on standard output and nothing else there");
-  command.add_option("--cache", options.cache, "Directory of built kernels and reference outputs (default: $KINDRED_CACHE or ~/.cache/kindred)");
+  command.add_flag("--json", options.json,
+                   "Print one JSON object on standard output and nothing else there");
+  command.add_option(
+      "--cache", options.cache,
+      "Directory of built kernels and reference outputs (default: $KINDRED_CACHE or ~/.cache/kindred)");
 }
 
 void AddTune(CLI::App& app, std::function<int()>& run) {
@@ -33,21 +37,33 @@ void AddTune(CLI::App& app, std::function<int()>& run) {
   auto o = std::make_shared<TuneCommand>();
   command->add_option("inputs", o->inputs, "MODEL.onnx, WORKLOAD.kd or ZOO.json")->required();
   command->add_option("--target", o->target, "cpu or cpu:threads=N")->capture_default_str();
-  command->add_option("--threads", o->threads, "Shorthand for --target cpu:threads=N")->check(CLI::Range(1, 1024));
-  command->add_option("--trials", o->options.trials, "Total number of trials over all subgraphs")->check(CLI::Range(1, 1000000000));
-  command->add_option("--trials-per-task", o->options.trials_per_task, "Trials of each subgraph (64 if no bound is given)")
+  command->add_option("--threads", o->threads, "Shorthand for --target cpu:threads=N")
+      ->check(CLI::Range(1, 1024));
+  command->add_option("--trials", o->options.trials, "Total number of trials over all subgraphs")
+      ->check(CLI::Range(1, 1000000000));
+  command
+      ->add_option("--trials-per-task", o->options.trials_per_task,
+                   "Trials of each subgraph (64 if no bound is given)")
       ->check(CLI::Range(1, 1000000000));
   auto time = std::make_shared<std::string>();
   command->add_option("--time", *time, "Wall-clock bound, e.g. 90s, 10m, 2h");
-  command->add_option("--log", o->log, "Tuning log (SQLite); the same command on the same log goes on where it was")->capture_default_str();
-  command->add_option("--seed", o->options.seed, "Seed of every random choice")->capture_default_str();
+  command
+      ->add_option("--log", o->log,
+                   "Tuning log (SQLite); the same command on the same log goes on where it was")
+      ->capture_default_str();
+  command->add_option("--seed", o->options.seed, "Seed of every random choice")
+      ->capture_default_str();
   command->add_option("--searcher", o->options.searcher, "Search algorithm")
-      ->check(CLI::IsMember({"mcts", "evolution", "random"}))->capture_default_str();
+      ->check(CLI::IsMember({"mcts", "evolution", "random"}))
+      ->capture_default_str();
   auto families = std::make_shared<std::string>("on");
   command->add_option("--families", *families, "Share models and winners within families")
-      ->check(CLI::IsMember({"on", "off"}))->capture_default_str();
+      ->check(CLI::IsMember({"on", "off"}))
+      ->capture_default_str();
   command->add_option("--dim", o->dims, "Bind a symbolic dimension: NAME=NUMBER");
-  command->add_option("--batch", o->options.batch, "Trials of a round")->check(CLI::Range(1, 1024))->capture_default_str();
+  command->add_option("--batch", o->options.batch, "Trials of a round")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
   command->add_flag("--quiet", o->quiet, "No progress on standard error");
   AddCommon(*command, *o);
   command->callback([o, time, families, &run] {
@@ -61,13 +77,18 @@ void AddTune(CLI::App& app, std::function<int()>& run) {
 }
 
 void AddQuery(CLI::App& app, std::function<int()>& run) {
-  auto* command = app.add_subcommand("query", "The best kernel for a workload: measured, or predicted and marked so");
+  auto* command = app.add_subcommand(
+      "query", "The best kernel for a workload: measured, or predicted and marked so");
   auto o = std::make_shared<QueryCommand>();
-  command->add_option("workload", o->workload, "WORKLOAD.kd, or a key of 32 hexadecimal digits that the log knows")->required();
+  command
+      ->add_option("workload", o->workload,
+                   "WORKLOAD.kd, or a key of 32 hexadecimal digits that the log knows")
+      ->required();
   command->add_option("--log", o->log, "Tuning log (default: kindred.db where that exists)");
   command->add_option("--target", o->target, "cpu or cpu:threads=N")->capture_default_str();
   auto epoch = std::make_shared<std::int64_t>(-1);
-  command->add_option("--epoch", *epoch, "Answer as of this epoch of the log")->check(CLI::NonNegativeNumber);
+  command->add_option("--epoch", *epoch, "Answer as of this epoch of the log")
+      ->check(CLI::NonNegativeNumber);
   AddCommon(*command, *o);
   command->callback([o, epoch, &run] {
     if (*epoch >= 0) o->epoch = *epoch;
@@ -76,7 +97,8 @@ void AddQuery(CLI::App& app, std::function<int()>& run) {
 }
 
 void AddImport(CLI::App& app, std::function<int()>& run) {
-  auto* command = app.add_subcommand("import", "Show the subgraphs of a model, and what is left out and why");
+  auto* command =
+      app.add_subcommand("import", "Show the subgraphs of a model, and what is left out and why");
   auto o = std::make_shared<ImportCommand>();
   command->add_option("model", o->model, "MODEL.onnx or WORKLOAD.kd")->required();
   command->add_option("--dim", o->dims, "Bind a symbolic dimension: NAME=NUMBER");
@@ -85,7 +107,8 @@ void AddImport(CLI::App& app, std::function<int()>& run) {
 }
 
 void AddLog(CLI::App& app, std::function<int()>& run) {
-  auto* command = app.add_subcommand("log", "Look into a tuning log, export it, import into it, verify it");
+  auto* command =
+      app.add_subcommand("log", "Look into a tuning log, export it, import into it, verify it");
   command->require_subcommand(1);
   struct Action {
     const char* name;
@@ -96,10 +119,13 @@ void AddLog(CLI::App& app, std::function<int()>& run) {
   };
   static constexpr Action kActions[] = {
       {"ls", "Sessions and counts", nullptr, nullptr, false},
-      {"show", "The best schedule of each workload, or all trials of one", "key", "Workload key", false},
+      {"show", "The best schedule of each workload, or all trials of one", "key", "Workload key",
+       false},
       {"export", "One JSON line per trial on standard output", nullptr, nullptr, false},
-      {"import", "Take over exported trials", "file", "File of JSON lines, or - for standard input", true},
-      {"verify", "Check the log's integrity; exit code 1 if something is wrong", nullptr, nullptr, false}};
+      {"import", "Take over exported trials", "file", "File of JSON lines, or - for standard input",
+       true},
+      {"verify", "Check the log's integrity; exit code 1 if something is wrong", nullptr, nullptr,
+       false}};
   for (const Action& action : kActions) {
     auto* sub = command->add_subcommand(action.name, action.help);
     auto o = std::make_shared<LogCommand>();
@@ -109,13 +135,16 @@ void AddLog(CLI::App& app, std::function<int()>& run) {
       auto* option = sub->add_option(action.argument, o->argument, action.argument_help);
       if (action.required) option->required();
     }
-    if (o->action != "export") sub->add_flag("--json", o->json, "Print one JSON object on standard output and nothing else there");
+    if (o->action != "export")
+      sub->add_flag("--json", o->json,
+                    "Print one JSON object on standard output and nothing else there");
     sub->callback([o, &run] { run = [o] { return RunLog(*o); }; });
   }
 }
 
 void AddDevice(CLI::App& app, std::function<int()>& run) {
-  auto* command = app.add_subcommand("device", "What the target offers: cores, vectors, caches, measured peaks");
+  auto* command = app.add_subcommand(
+      "device", "What the target offers: cores, vectors, caches, measured peaks");
   auto o = std::make_shared<DeviceCommand>();
   command->add_option("--target", o->target, "cpu or cpu:threads=N")->capture_default_str();
   AddCommon(*command, *o);
@@ -125,7 +154,8 @@ void AddDevice(CLI::App& app, std::function<int()>& run) {
 }  // namespace
 
 int RunCommandLine(int argc, char** argv) {
-  CLI::App app("Kindred finds fast kernels for tensor programs and keeps them where every compiler can ask.");
+  CLI::App app(
+      "Kindred finds fast kernels for tensor programs and keeps them where every compiler can ask.");
   app.name("kindred");
   app.set_version_flag("--version", "kindred " + std::string(Version()));
   app.require_subcommand(1);

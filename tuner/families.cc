@@ -60,9 +60,10 @@ std::vector<Family> Cluster(std::span<const FamilyDescriptor> tasks, std::vector
       family.members = assigned[f];
       family.centre = Mean(tasks, family.members);
     }
-    const bool settled = next.size() == families.size() &&
-                         std::equal(next.begin(), next.end(), families.begin(),
-                                    [](const Family& a, const Family& b) { return a.members == b.members; });
+    const bool settled =
+        next.size() == families.size() &&
+        std::equal(next.begin(), next.end(), families.begin(),
+                   [](const Family& a, const Family& b) { return a.members == b.members; });
     families = std::move(next);
     if (settled) break;
   }
@@ -71,7 +72,8 @@ std::vector<Family> Cluster(std::span<const FamilyDescriptor> tasks, std::vector
 
 }  // namespace
 
-std::vector<Family> FormFamilies(std::span<const FamilyDescriptor> tasks, const FamilyOptions& options) {
+std::vector<Family> FormFamilies(std::span<const FamilyDescriptor> tasks,
+                                 const FamilyOptions& options) {
   std::map<std::string, std::vector<int>> by_structure;
   for (std::size_t i = 0; i < tasks.size(); ++i)
     by_structure[tasks[i].structure.Hex()].push_back(static_cast<int>(i));

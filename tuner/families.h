@@ -1,8 +1,8 @@
 // Families: which tasks share a cost model and each other's winners.
 //
-// Tasks of one structure whose descriptors lie near each other form a family; how many families there are
-// follows from the data: DP-means (Kulis, Jordan: Revisiting k-means, ICML 2012), whose only parameter is the
-// distance from which on a task opens a family of its own.
+// Tasks of one structure whose descriptors lie near each other form a family; how many families
+// there are follows from the data: DP-means (Kulis, Jordan: Revisiting k-means, ICML 2012), whose
+// only parameter is the distance from which on a task opens a family of its own.
 #pragma once
 
 #include <span>
@@ -14,22 +14,23 @@
 namespace kindred {
 
 struct Family {
-  std::string id;                // "<first 8 digits of the structure>.<ordinal>"
+  std::string id;  // "<first 8 digits of the structure>.<ordinal>"
   Hash128 structure;
-  std::string structure_text;    // for people
-  std::vector<double> centre;    // mean of the members' descriptors
-  std::vector<int> members;      // indices into the descriptors given
+  std::string structure_text;  // for people
+  std::vector<double> centre;  // mean of the members' descriptors
+  std::vector<int> members;    // indices into the descriptors given
 };
 
 struct FamilyOptions {
-  // Distance, in the descriptors' units (mostly log2), beyond which a new family opens: 6 is a factor of
-  // 64 in one extent, or of 8 in four of them.
+  // Distance, in the descriptors' units (mostly log2), beyond which a new family opens: 6 is a
+  // factor of 64 in one extent, or of 8 in four of them.
   double radius = 6;
   int iterations = 32;
 };
 
-// Every index appears in exactly one family. Deterministic; independent of the order of `tasks` up to the
-// order of members.
-std::vector<Family> FormFamilies(std::span<const FamilyDescriptor> tasks, const FamilyOptions& options = {});
+// Every index appears in exactly one family. Deterministic; independent of the order of `tasks` up
+// to the order of members.
+std::vector<Family> FormFamilies(std::span<const FamilyDescriptor> tasks,
+                                 const FamilyOptions& options = {});
 
 }  // namespace kindred

@@ -24,16 +24,20 @@ Result<void> ReadZoo(const std::string& path, const std::map<std::string, std::i
   } catch (const json::parse_error& error) {
     return BadInput(fmt::format("{}: not valid JSON: {}", path, error.what()));
   }
-  if (!zoo.is_object() || !zoo.contains("models") || !zoo["models"].is_array() || zoo["models"].empty())
-    return BadInput(fmt::format("{}: a zoo is {{\"models\": [{{\"path\", \"dims\", \"weight\", \"priority\"}}]}} "
-                                "with at least one model", path));
+  if (!zoo.is_object() || !zoo.contains("models") || !zoo["models"].is_array() ||
+      zoo["models"].empty())
+    return BadInput(fmt::format(
+        "{}: a zoo is {{\"models\": [{{\"path\", \"dims\", \"weight\", \"priority\"}}]}} "
+        "with at least one model",
+        path));
   int number = 0;
   for (const json& entry : zoo["models"]) {
     const std::string where = fmt::format("{}: models[{}]", path, number++);
     if (!entry.is_object()) return BadInput(where + " is not an object");
     for (const auto& [field, value] : entry.items())
       if (field != "path" && field != "dims" && field != "weight" && field != "priority")
-        return BadInput(fmt::format("{} has an unknown field '{}'; known are path, dims, weight, priority", where, field));
+        return BadInput(fmt::format(
+            "{} has an unknown field '{}'; known are path, dims, weight, priority", where, field));
     if (!entry.contains("path") || !entry["path"].is_string())
       return BadInput(where + " needs a \"path\" (a string)");
     TuningInput input;
@@ -45,10 +49,12 @@ Result<void> ReadZoo(const std::string& path, const std::map<std::string, std::i
       (std::string(field) == "weight" ? input.weight : input.priority) = entry[field].get<double>();
     }
     if (entry.contains("dims")) {
-      if (!entry["dims"].is_object()) return BadInput(where + ": \"dims\" must be an object of numbers");
+      if (!entry["dims"].is_object())
+        return BadInput(where + ": \"dims\" must be an object of numbers");
       for (const auto& [name, value] : entry["dims"].items()) {
         if (!value.is_number_integer() || value.get<std::int64_t>() < 1)
-          return BadInput(fmt::format("{}: dimension '{}' must be a whole number above 0", where, name));
+          return BadInput(
+              fmt::format("{}: dimension '{}' must be a whole number above 0", where, name));
         bound[name] = value.get<std::int64_t>();
       }
     }
@@ -63,15 +69,18 @@ Result<void> ReadZoo(const std::string& path, const std::map<std::string, std::i
 
 }  // namespace
 
-Result<ImportedModel> ReadModel(const std::string& path, const std::map<std::string, std::int64_t>& dims) {
+Result<ImportedModel> ReadModel(const std::string& path,
+                                const std::map<std::string, std::int64_t>& dims) {
   std::error_code code;
   if (!fs::exists(path, code)) return NotFound(fmt::format("{}: no such file", path));
-  if (fs::is_directory(path, code)) return BadInput(fmt::format("{}: is a directory, not a model", path));
+  if (fs::is_directory(path, code))
+    return BadInput(fmt::format("{}: is a directory, not a model", path));
   const std::string ending = fs::path(path).extension().string();
   if (ending == ".onnx") return ImportOnnx(path, dims);
   if (ending == ".kd") return ImportWorkloadFile(path);
-  return BadInput(fmt::format("{}: unknown ending '{}'; Kindred reads MODEL.onnx, WORKLOAD.kd and, for tune, ZOO.json",
-                              path, ending));
+  return BadInput(fmt::format(
+      "{}: unknown ending '{}'; Kindred reads MODEL.onnx, WORKLOAD.kd and, for tune, ZOO.json",
+      path, ending));
 }
 
 Result<std::vector<TuningInput>> ReadInputs(const std::vector<std::string>& paths,

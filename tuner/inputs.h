@@ -18,13 +18,15 @@ struct TuningInput {
 };
 
 // `paths` are MODEL.onnx, WORKLOAD.kd or ZOO.json files ({"models": [{"path", "dims": {}, "weight",
-// "priority"}]}, paths relative to the file). `dims` binds symbolic dimensions of all models; a zoo's own come first.
-// Errors: unreadable, another ending, a malformed zoo (with the entry), and those of import.
+// "priority"}]}, paths relative to the file). `dims` binds symbolic dimensions of all models; a
+// zoo's own come first. Errors: unreadable, another ending, a malformed zoo (with the entry), and
+// those of import.
 Result<std::vector<TuningInput>> ReadInputs(const std::vector<std::string>& paths,
                                             const std::map<std::string, std::int64_t>& dims);
 
 // One model by its ending (.onnx or .kd).
-Result<ImportedModel> ReadModel(const std::string& path, const std::map<std::string, std::int64_t>& dims);
+Result<ImportedModel> ReadModel(const std::string& path,
+                                const std::map<std::string, std::int64_t>& dims);
 
 // "batch=1": a dimension's name and its value.
 Result<std::map<std::string, std::int64_t>> ParseDims(const std::vector<std::string>& bindings);

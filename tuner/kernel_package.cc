@@ -27,7 +27,8 @@ json Shape(const Workload& workload, const Tensor& tensor) {
   return shape;
 }
 
-json ArgumentToJson(const KernelArgument& argument, std::size_t position, const Workload& workload, int tensor) {
+json ArgumentToJson(const KernelArgument& argument, std::size_t position, const Workload& workload,
+                    int tensor) {
   json a = {{"position", position},
             {"name", argument.name},
             {"access", Name(argument.access)},
@@ -61,7 +62,9 @@ std::string_view Name(MatchLevel level) {
 json StepsToJson(const KernelSource& kernel) {
   json steps = json::array();
   if (!kernel.prepare_entry.empty())
-    steps.push_back({{"kind", "prepare"}, {"entry", kernel.prepare_entry}, {"when", "once, when the weights are known"}});
+    steps.push_back({{"kind", "prepare"},
+                     {"entry", kernel.prepare_entry},
+                     {"when", "once, when the weights are known"}});
   steps.push_back({{"kind", "launch"}, {"entry", kernel.entry}, {"when", "each run"}});
   return steps;
 }
@@ -69,7 +72,8 @@ json StepsToJson(const KernelSource& kernel) {
 json ArgumentsToJson(const KernelSource& kernel, const Workload& workload) {
   json arguments = json::array();
   for (std::size_t i = 0; i < kernel.arguments.size(); ++i)
-    arguments.push_back(ArgumentToJson(kernel.arguments[i], i, workload, kernel.arguments[i].tensor));
+    arguments.push_back(
+        ArgumentToJson(kernel.arguments[i], i, workload, kernel.arguments[i].tensor));
   return arguments;
 }
 
@@ -97,7 +101,8 @@ Result<std::vector<KernelArgument>> ArgumentsFromJson(const json& list) {
   return arguments;
 }
 
-json AskersArguments(const KernelSource& kernel, const Workload& asker, const CanonicalWorkload& canonical) {
+json AskersArguments(const KernelSource& kernel, const Workload& asker,
+                     const CanonicalWorkload& canonical) {
   const std::vector<int> canonical_order = ArgumentTensors(canonical.workload);
   json arguments = json::array();
   for (std::size_t i = 0; i < kernel.arguments.size(); ++i) {

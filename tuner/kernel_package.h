@@ -1,7 +1,7 @@
 // KernelPackage: the answer to "what is the best kernel for this workload on this target?".
 //
-// It is self-contained: the source, how to call it (steps and arguments, in the asker's own tensor names),
-// and how far it can be trusted (match level, validated, statistics, provenance).
+// It is self-contained: the source, how to call it (steps and arguments, in the asker's own tensor
+// names), and how far it can be trusted (match level, validated, statistics, provenance).
 #pragma once
 
 #include <string>
@@ -37,15 +37,16 @@ struct KernelPackage {
   std::int64_t epoch = 0;
 };
 
-// {"key", "target", "match", "validated", "schedule", "source", "steps", "arguments", "workspace_bytes",
-//  "statistics", "provenance", "epoch"}
+// {"key", "target", "match", "validated", "schedule", "source", "steps", "arguments",
+//  "workspace_bytes", "statistics", "provenance", "epoch"}
 nlohmann::ordered_json ToJson(const KernelPackage& package);
 
 // [{"kind": "prepare" | "launch", "entry", "when"}], in order.
 nlohmann::json StepsToJson(const KernelSource& kernel);
 
-// One object per buffer of the entry, in order: {"position", "name", "access", "type", "shape", "elements",
-// "layout", "tensor"}. Names and shapes are those of `workload`, which the kernel's tensor ids refer to.
+// One object per buffer of the entry, in order: {"position", "name", "access", "type", "shape",
+// "elements", "layout", "tensor"}. Names and shapes are those of `workload`, which the kernel's
+// tensor ids refer to.
 nlohmann::json ArgumentsToJson(const KernelSource& kernel, const Workload& workload);
 Result<std::vector<KernelArgument>> ArgumentsFromJson(const nlohmann::json& arguments);
 

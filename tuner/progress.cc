@@ -30,14 +30,16 @@ std::string Figures(const ProgressState& s) {
   std::string text = fmt::format("{}", s.done);
   if (s.total > 0) text += fmt::format("/{}", s.total);
   text += " trials";
-  if (s.elapsed_s > 1 && s.done > 0) text += fmt::format("  {:.1f}/s", static_cast<double>(s.done) / s.elapsed_s);
+  if (s.elapsed_s > 1 && s.done > 0)
+    text += fmt::format("  {:.1f}/s", static_cast<double>(s.done) / s.elapsed_s);
   if (s.best_ns > 0) {
     text += "  best " + FormatNs(s.best_ns);
     if (s.untuned_ns > 0) text += fmt::format(" ({:.1f}x)", s.untuned_ns / s.best_ns);
   }
   if (s.failed > 0) text += fmt::format("  {} failed", s.failed);
   double left = -1;
-  if (s.total > 0 && s.done > 0) left = s.elapsed_s / static_cast<double>(s.done) * static_cast<double>(s.total - s.done);
+  if (s.total > 0 && s.done > 0)
+    left = s.elapsed_s / static_cast<double>(s.done) * static_cast<double>(s.total - s.done);
   if (s.time_limit_s > 0)
     left = left < 0 ? s.time_limit_s - s.elapsed_s : std::min(left, s.time_limit_s - s.elapsed_s);
   if (left >= 0) text += "  " + FormatSeconds(left) + " left";
@@ -46,7 +48,8 @@ std::string Figures(const ProgressState& s) {
 
 }  // namespace
 
-Progress::Progress(Style style) : quiet_(style == Style::kQuiet), terminal_(isatty(STDERR_FILENO) == 1) {}
+Progress::Progress(Style style)
+    : quiet_(style == Style::kQuiet), terminal_(isatty(STDERR_FILENO) == 1) {}
 
 Progress::~Progress() {
   if (drawn_) std::fputs("\n", stderr);
@@ -62,8 +65,10 @@ void Progress::Show(const ProgressState& state, bool force) {
     fmt::print(stderr, "{}: {}  {}\n", state.phase, Figures(state), state.task);
     return;
   }
-  const double share = state.total > 0 ? static_cast<double>(state.done) / static_cast<double>(state.total)
-                       : state.time_limit_s > 0 ? state.elapsed_s / state.time_limit_s : 0;
+  const double share = state.total > 0
+                           ? static_cast<double>(state.done) / static_cast<double>(state.total)
+                       : state.time_limit_s > 0 ? state.elapsed_s / state.time_limit_s
+                                                : 0;
   std::string tail = " " + Figures(state) + "  ";
   const int room = TerminalWidth() - 21 - static_cast<int>(tail.size());
   if (room > 8) tail += state.task.substr(0, static_cast<std::size_t>(room));
@@ -92,14 +97,6 @@ std::string FormatSeconds(double seconds) {
   const auto s = static_cast<std::int64_t>(std::max(0.0, seconds + 0.5));
   if (s >= 3600) return fmt::format("{}:{:02}:{:02}", s / 3600, s / 60 % 60, s % 60);
   return fmt::format("{}:{:02}", s / 60, s % 60);
-}
-
-std::string FormatSi(double value, const std::string& unit) {
-  static constexpr const char* kPrefixes[] = {"", "k", "M", "G", "T", "P"};
-  int prefix = 0;
-  while (value >= 999.5 && prefix < 5) value /= 1000, ++prefix;
-  const int digits = prefix == 0 || value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2;
-  return fmt::format("{:.{}f} {}{}", value, digits, kPrefixes[prefix], unit);
 }
 
 }  // namespace kindred

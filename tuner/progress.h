@@ -1,4 +1,5 @@
-// Progress of a long run on standard error: one line that is redrawn on a terminal, plain lines elsewhere.
+// Progress of a long run on standard error: one line that is redrawn on a terminal, plain lines
+// elsewhere.
 #pragma once
 
 #include <chrono>
@@ -8,11 +9,11 @@
 namespace kindred {
 
 struct ProgressState {
-  std::string phase;         // "untuned", "tune"
+  std::string phase;                 // "untuned", "tune"
   std::int64_t done = 0, total = 0;  // trials; total 0: bounded by time alone
   double elapsed_s = 0, time_limit_s = 0;
   double untuned_ns = 0, best_ns = 0;  // weighted sums over all models; 0 unknown
-  std::string task;          // what is being worked on
+  std::string task;                    // what is being worked on
   std::int64_t failed = 0;
 };
 
@@ -22,7 +23,8 @@ class Progress {
   explicit Progress(Style style);
   ~Progress();  // ends a drawn line
 
-  // Draws at most ten times a second on a terminal, every ten seconds elsewhere; `force` always draws.
+  // Draws at most ten times a second on a terminal, every ten seconds elsewhere; `force` always
+  // draws.
   void Show(const ProgressState& state, bool force = false);
   // A whole line of its own.
   void Note(const std::string& text);
@@ -36,7 +38,5 @@ class Progress {
 std::string FormatNs(double ns);
 // "1:02:03" or "2:05".
 std::string FormatSeconds(double seconds);
-// "231 MFLOP", "4.1 GB": `unit` after an SI prefix.
-std::string FormatSi(double value, const std::string& unit);
 
 }  // namespace kindred

@@ -60,6 +60,7 @@ TargetRecord ToRecord(const Target& t) {
                             {"l1_bytes", t.l1_bytes},
                             {"l2_bytes", t.l2_bytes},
                             {"l3_bytes", t.l3_bytes},
+                            {"compilers", t.compilers},
                             {"peak_f32_gflops", t.peak_f32_gflops},
                             {"peak_f64_gflops", t.peak_f64_gflops},
                             {"peak_i8_gops", t.peak_i8_gops},
@@ -92,6 +93,8 @@ Result<Target> ToTarget(const TargetRecord& record) {
     t.l1_bytes = d.at("l1_bytes");
     t.l2_bytes = d.at("l2_bytes");
     t.l3_bytes = d.at("l3_bytes");
+    // Logs that do not tell were made where both compilers were offered.
+    t.compilers = d.value("compilers", std::vector<std::string>{"gcc", "clang"});
     t.peak_f32_gflops = d.at("peak_f32_gflops");
     t.peak_f64_gflops = d.at("peak_f64_gflops");
     t.peak_i8_gops = d.at("peak_i8_gops");
@@ -100,7 +103,8 @@ Result<Target> ToTarget(const TargetRecord& record) {
     t.memory_gbps = d.at("memory_gbps");
     return t;
   } catch (const json::exception& error) {
-    return BadInput("the log's description of target " + record.id + " is incomplete: " + error.what());
+    return BadInput("the log's description of target " + record.id +
+                    " is incomplete: " + error.what());
   }
 }
 
@@ -136,7 +140,8 @@ Result<KernelSource> ToKernel(const KernelRecord& record) {
   try {
     KernelSource kernel;
     kernel.code = record.code;
-    kernel.language = package.at("language") == "c" ? KernelSource::Language::kC : KernelSource::Language::kCuda;
+    kernel.language =
+        package.at("language") == "c" ? KernelSource::Language::kC : KernelSource::Language::kCuda;
     for (const json& step : package.at("steps"))
       (step.at("kind") == "prepare" ? kernel.prepare_entry : kernel.entry) = step.at("entry");
     KINDRED_TRY(kernel.arguments, ArgumentsFromJson(package.at("arguments")));
@@ -149,8 +154,8 @@ Result<KernelSource> ToKernel(const KernelRecord& record) {
   }
 }
 
-TrialRecord ToRecord(const TrialOrigin& origin, const Candidate& candidate, const KernelSource& kernel,
-                     const Outcome& outcome) {
+TrialRecord ToRecord(const TrialOrigin& origin, const Candidate& candidate,
+                     const KernelSource& kernel, const Outcome& outcome) {
   TrialRecord r;
   r.session = origin.session;
   r.round = origin.round;

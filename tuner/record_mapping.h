@@ -1,5 +1,5 @@
-// Maps what the tuner works with to the log's records and back. The log knows nothing of schedules; this
-// is the only place that knows both.
+// Maps what the tuner works with to the log's records and back. The log knows nothing of schedules;
+// this is the only place that knows both.
 #pragma once
 
 #include <string>
@@ -32,10 +32,10 @@ struct TrialOrigin {
   std::string target;    // record id
   std::string searcher;
   double predicted_ns = 0;
-  std::string kernel;    // hash
+  std::string kernel;  // hash
 };
-TrialRecord ToRecord(const TrialOrigin& origin, const Candidate& candidate, const KernelSource& kernel,
-                     const Outcome& outcome);
+TrialRecord ToRecord(const TrialOrigin& origin, const Candidate& candidate,
+                     const KernelSource& kernel, const Outcome& outcome);
 Outcome ToOutcome(const TrialRecord& record);
 
 std::int64_t NowMs();

@@ -67,13 +67,16 @@ std::int64_t TuningSession::Room(const TuneTask& task) const {
 
 Result<void> TuningSession::Run(const std::function<bool()>& stop, Progress& progress) {
   started_s_ = Now();
-  const auto ended = [&] { return stop() || (options_.time_s > 0 && Elapsed() >= options_.time_s); };
+  const auto ended = [&] {
+    return stop() || (options_.time_s > 0 && Elapsed() >= options_.time_s);
+  };
   const auto finish = [&]() -> Result<void> {
     times_.build_s = runner_.times().build_s;
     times_.run_s = runner_.times().run_s;
     times_.train_s = models_->train_seconds();
     times_.wall_s = Elapsed();
-    times_.other_s = std::max(0.0, times_.wall_s - times_.build_s - times_.run_s - times_.train_s - times_.search_s);
+    times_.other_s = std::max(
+        0.0, times_.wall_s - times_.build_s - times_.run_s - times_.train_s - times_.search_s);
     interrupted_ = stop();
     return SaveState(interrupted_ ? "interrupted" : "finished");
   };
@@ -82,7 +85,8 @@ Result<void> TuningSession::Run(const std::function<bool()>& stop, Progress& pro
   for (std::size_t i = 0; i < tasks_.size(); ++i) {
     const TuneTask& task = tasks_[i];
     const double start_ns = task.untuned_ns > 0 ? task.untuned_ns : 20 * task.roofline_ns;
-    scheduler_.AddTask(task.weight, start_ns, options_.families ? task.family : static_cast<int>(i));
+    scheduler_.AddTask(task.weight, start_ns,
+                       options_.families ? task.family : static_cast<int>(i));
   }
   if (!logged_.empty()) {
     std::int64_t known = 0;
@@ -103,8 +107,8 @@ Result<void> TuningSession::Run(const std::function<bool()>& stop, Progress& pro
   return finish();
 }
 
-// The task of the next round and its size; -1 when there is nothing left. A round that the log holds is what
-// it was: its task and, unless it was cut off, its size.
+// The task of the next round and its size; -1 when there is nothing left. A round that the log
+// holds is what it was: its task and, unless it was cut off, its size.
 int TuningSession::NextTask(std::int64_t& size) const {
   const auto logged = logged_.find(round_);
   if (logged != logged_.end()) {
@@ -130,7 +134,8 @@ Result<void> TuningSession::MeasureUntuned(const std::function<bool()>& stop, Pr
     state.done = static_cast<std::int64_t>(i);
     state.total = static_cast<std::int64_t>(tasks_.size());
     progress.Show(state);
-    const KernelSource kernel = EmitC(LowerNaive(task.canonical.workload), task.canonical.workload, target_);
+    const KernelSource kernel =
+        EmitC(LowerNaive(task.canonical.workload), task.canonical.workload, target_);
     MeasureJob job;
     job.workload = &task.canonical.workload;
     job.candidates = {&kernel, 1};
@@ -143,7 +148,8 @@ Result<void> TuningSession::MeasureUntuned(const std::function<bool()>& stop, Pr
     else
       task.untuned_message = fmt::format("{}: {}", Name(outcomes[0].status), outcomes[0].message);
     if (!task.untuned_message.empty())
-      progress.Note(fmt::format("{}: the plain loop nest could not be timed: {}", task.name, task.untuned_message));
+      progress.Note(fmt::format("{}: the plain loop nest could not be timed: {}", task.name,
+                                task.untuned_message));
     LogBatch batch;
     batch.tasks.push_back(TaskRow(i));
     KINDRED_CHECK(log_.Append(batch));
@@ -151,7 +157,8 @@ Result<void> TuningSession::MeasureUntuned(const std::function<bool()>& stop, Pr
   return {};
 }
 
-// Winners of the family's other members, carried over to this task's space (foresee tuning, FamilySeer).
+// Winners of the family's other members, carried over to this task's space (foresee tuning,
+// FamilySeer).
 void TuningSession::SeedFromSiblings(TuneTask& task) {
   if (!options_.families) return;
   std::vector<Path> paths;
@@ -165,8 +172,8 @@ void TuningSession::SeedFromSiblings(TuneTask& task) {
   if (!paths.empty()) task.searcher->Seed(paths);
 }
 
-Result<void> TuningSession::RunRound(int index, std::int64_t size, const std::function<bool()>& stop,
-                                     Progress& progress) {
+Result<void> TuningSession::RunRound(int index, std::int64_t size,
+                                     const std::function<bool()>& stop, Progress& progress) {
   TuneTask& task = tasks_[static_cast<std::size_t>(index)];
   Round round;
   round.task = &task;
@@ -179,21 +186,24 @@ Result<void> TuningSession::RunRound(int index, std::int64_t size, const std::fu
     for (const Prediction& p : task.model->Predict(pointers)) round.predicted_ns.push_back(p.ns);
   }
   for (const Error& defect : task.searcher->TakeErrors())
-    progress.Note(fmt::format("{}: a schedule could not be lowered: {}", task.name, defect.message));
+    progress.Note(
+        fmt::format("{}: a schedule could not be lowered: {}", task.name, defect.message));
   if (!TakeLogged(round, progress)) return AbsorbLog();
   if (round.candidates.empty()) {
     task.exhausted = true;
     scheduler_.Close(index);
     return {};
   }
-  if (round.outcomes.size() < round.candidates.size()) KINDRED_CHECK(MeasureRound(round, stop, progress));
+  if (round.outcomes.size() < round.candidates.size())
+    KINDRED_CHECK(MeasureRound(round, stop, progress));
   CountOutcomes(round);
-  if (round.outcomes.size() < round.candidates.size()) return {};  // cut off: a later run finishes it
+  if (round.outcomes.size() < round.candidates.size())
+    return {};  // cut off: a later run finishes it
   return FinishRound(index, round);
 }
 
-// Fills the outcomes that the log holds for this round. False if the log's trials are not what was proposed now:
-// the log then comes from another version of the search or of the space.
+// Fills the outcomes that the log holds for this round. False if the log's trials are not what was
+// proposed now: the log then comes from another version of the search or of the space.
 bool TuningSession::TakeLogged(Round& round, Progress& progress) {
   const auto logged = logged_.find(round_);
   if (logged == logged_.end()) return true;
@@ -202,7 +212,8 @@ bool TuningSession::TakeLogged(Round& round, Progress& progress) {
   for (std::size_t i = 0; same && i < trials.size(); ++i)
     same = trials[i].schedule_key == round.candidates[i].key.Hex();
   if (!same) {
-    progress.Note("the log's trials were proposed by another version of Kindred; going on from their results");
+    progress.Note(
+        "the log's trials were proposed by another version of Kindred; going on from their results");
     return false;
   }
   for (const TrialRecord& trial : trials) round.outcomes.push_back(ToOutcome(trial));
@@ -237,7 +248,8 @@ Result<void> TuningSession::AbsorbLog() {
   return {};
 }
 
-Result<void> TuningSession::MeasureRound(Round& round, const std::function<bool()>& stop, Progress& progress) {
+Result<void> TuningSession::MeasureRound(Round& round, const std::function<bool()>& stop,
+                                         Progress& progress) {
   const std::size_t known = round.outcomes.size();
   if (known == 0) {
     planned_round_ = round_;
@@ -262,7 +274,8 @@ Result<void> TuningSession::MeasureRound(Round& round, const std::function<bool(
     state.done += static_cast<std::int64_t>(known + index) + 1;
     progress.Show(state);
   };
-  KINDRED_TRY(std::vector<Outcome> outcomes, runner_.Measure(job, [&] { return !stored || stop(); }));
+  KINDRED_TRY(std::vector<Outcome> outcomes,
+              runner_.Measure(job, [&] { return !stored || stop(); }));
   KINDRED_CHECK(stored);
   for (Outcome& outcome : outcomes) round.outcomes.push_back(std::move(outcome));
   return {};
@@ -313,9 +326,10 @@ Result<void> TuningSession::FinishRound(int index, const Round& round) {
     for (std::size_t i = 0; i < round.outcomes.size(); ++i) {
       const Outcome& outcome = round.outcomes[i];
       seconds += outcome.build_s + outcome.run_s;
-      models_->Observe({task.model_index,
-                        ExtractFeatures(*round.candidates[i].program, task.canonical.workload, target_),
-                        outcome.Timed() ? outcome.median_ns : 0});
+      models_->Observe(
+          {task.model_index,
+           ExtractFeatures(*round.candidates[i].program, task.canonical.workload, target_),
+           outcome.Timed() ? outcome.median_ns : 0});
     }
     task.searcher->Observe(round.candidates, round.outcomes);
   }
@@ -338,8 +352,9 @@ Result<void> TuningSession::SaveState(const std::string& state) {
   summary["planned_round"] = planned_round_;
   summary["planned_size"] = planned_size_;
   if (state != "running")
-    summary["last_run"] = {{"wall_s", times_.wall_s}, {"build_s", times_.build_s}, {"run_s", times_.run_s},
-                           {"search_s", times_.search_s}, {"train_s", times_.train_s}, {"trials", new_trials_}};
+    summary["last_run"] = {{"wall_s", times_.wall_s},   {"build_s", times_.build_s},
+                           {"run_s", times_.run_s},     {"search_s", times_.search_s},
+                           {"train_s", times_.train_s}, {"trials", new_trials_}};
   session_.summary = summary.dump();
   LogBatch batch;
   batch.sessions.push_back(session_);

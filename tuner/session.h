@@ -1,14 +1,16 @@
 // A tuning session: the main job, from models to a log full of results.
 //
 //   inputs -> tasks (one per key) -> families -> untuned times -> rounds of
-//   {scheduler picks a task, its searcher proposes, runner measures, log keeps, models learn} -> report
+//   {scheduler picks a task, its searcher proposes, runner measures, log keeps, models learn}
+//   -> report
 //
 // Invariants
-// - A session is (inputs, target, seed, searcher, families on/off); its id is the digest of these. Budgets are not
-//   part of it: the same command with more trials goes on where it was.
+// - A session is (inputs, target, seed, searcher, families on/off); its id is the digest of these.
+//   Budgets are not part of it: the same command with more trials goes on where it was.
 // - Every finished trial is in the log before the next one is measured.
-// - Decisions depend on the seed, the outcomes in proposal order, and the log as it stood when the session
-//   began, on nothing else: a resumed session replays its rounds from the log and goes on exactly where it was.
+// - Decisions depend on the seed, the outcomes in proposal order, and the log as it stood when the
+//   session began, on nothing else: a resumed session replays its rounds from the log and goes on
+//   exactly where it was.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +38,7 @@ struct TuneOptions {
   std::uint64_t seed = 0;
   std::string searcher = "mcts";
   bool families = true;
-  int batch = 8;                     // trials of a round
+  int batch = 8;  // trials of a round
 };
 
 struct TaskUse {
@@ -51,8 +53,8 @@ struct TuneTask {
   double weight = 0;  // runs over all inputs, times their weights and priorities
   std::int64_t flop = 0, bytes = 0;
   double roofline_ns = 0;
-  int count = 0;      // runs over all inputs
-  int family = 0;     // index into TuningSession::families()
+  int count = 0;   // runs over all inputs
+  int family = 0;  // index into TuningSession::families()
 
   double untuned_ns = 0;
   std::string untuned_message;  // why there is none
@@ -60,7 +62,7 @@ struct TuneTask {
   Path best_path;
   std::int64_t trials = 0, failed = 0;
   std::map<std::string, std::int64_t> failures;  // by status
-  bool exhausted = false;       // the whole space was tried
+  bool exhausted = false;                        // the whole space was tried
 
   std::unique_ptr<Space> space;
   std::unique_ptr<CostModel> model;
@@ -75,13 +77,15 @@ struct SessionTimes {
 
 class TuningSession {
  public:
-  // Reads the session's state from the log, or begins it. `runner` and `log` must outlive the session.
-  // Errors: those of the log; unknown searcher; inputs without any task.
-  static Result<std::unique_ptr<TuningSession>> Open(std::vector<TuningInput> inputs, const Target& target,
-                                                     const TuneOptions& options, Runner& runner, TuningLog& log);
+  // Reads the session's state from the log, or begins it. `runner` and `log` must outlive the
+  // session. Errors: those of the log; unknown searcher; inputs without any task.
+  static Result<std::unique_ptr<TuningSession>> Open(std::vector<TuningInput> inputs,
+                                                     const Target& target,
+                                                     const TuneOptions& options, Runner& runner,
+                                                     TuningLog& log);
 
-  // Tunes until the budget is spent, every space is exhausted or `stop` says so. An error leaves everything that
-  // was measured in the log.
+  // Tunes until the budget is spent, every space is exhausted or `stop` says so. An error leaves
+  // everything that was measured in the log.
   Result<void> Run(const std::function<bool()>& stop, Progress& progress);
 
   const std::vector<TuningInput>& inputs() const { return inputs_; }
@@ -90,7 +94,7 @@ class TuningSession {
   const Target& target() const { return target_; }
   const SessionTimes& times() const { return times_; }
   const std::string& id() const { return session_.id; }
-  std::int64_t trials() const;      // in the log, of this session
+  std::int64_t trials() const;  // in the log, of this session
   std::int64_t new_trials() const { return new_trials_; }
   bool interrupted() const { return interrupted_; }
 
@@ -111,7 +115,8 @@ class TuningSession {
   std::int64_t Room(const TuneTask& task) const;
   void SeedFromSiblings(TuneTask& task);
   int NextTask(std::int64_t& size) const;
-  Result<void> RunRound(int index, std::int64_t size, const std::function<bool()>& stop, Progress& progress);
+  Result<void> RunRound(int index, std::int64_t size, const std::function<bool()>& stop,
+                        Progress& progress);
   bool TakeLogged(Round& round, Progress& progress);
   Result<void> MeasureRound(Round& round, const std::function<bool()>& stop, Progress& progress);
   Result<void> Store(const Round& round, std::size_t index, const Outcome& outcome);

@@ -29,9 +29,10 @@ json UsesToJson(const std::vector<TaskUse>& uses) {
 TuningSession::TuningSession(Target target, TuneOptions options, Runner& runner, TuningLog& log)
     : target_(std::move(target)), options_(std::move(options)), runner_(runner), log_(log) {}
 
-Result<std::unique_ptr<TuningSession>> TuningSession::Open(std::vector<TuningInput> inputs, const Target& target,
-                                                           const TuneOptions& options, Runner& runner,
-                                                           TuningLog& log) {
+Result<std::unique_ptr<TuningSession>> TuningSession::Open(std::vector<TuningInput> inputs,
+                                                           const Target& target,
+                                                           const TuneOptions& options,
+                                                           Runner& runner, TuningLog& log) {
   std::unique_ptr<TuningSession> session(new TuningSession(target, options, runner, log));
   KINDRED_CHECK(session->MergeTasks(std::move(inputs)));
   KINDRED_CHECK(session->OpenRecords());
@@ -69,13 +70,16 @@ Result<void> TuningSession::MergeTasks(std::vector<TuningInput> inputs) {
     const auto emitted = CanEmitC(task.canonical.workload);
     if (!emitted) return Unsupported(task.name + ": " + emitted.error().message);
   }
-  if (tasks_.empty()) return BadInput("the inputs hold no tunable subgraph; `kindred import` says why");
+  if (tasks_.empty())
+    return BadInput("the inputs hold no tunable subgraph; `kindred import` says why");
 
   std::vector<FamilyDescriptor> descriptors;
-  for (const TuneTask& task : tasks_) descriptors.push_back(DescribeFamily(task.canonical.workload));
+  for (const TuneTask& task : tasks_)
+    descriptors.push_back(DescribeFamily(task.canonical.workload));
   families_ = FormFamilies(descriptors);
   for (std::size_t f = 0; f < families_.size(); ++f)
-    for (const int member : families_[f].members) tasks_[static_cast<std::size_t>(member)].family = static_cast<int>(f);
+    for (const int member : families_[f].members)
+      tasks_[static_cast<std::size_t>(member)].family = static_cast<int>(f);
   return {};
 }
 
@@ -85,33 +89,46 @@ Result<void> TuningSession::OpenRecords() {
   // Measured peaks are frozen with the log: predictions of one log always speak of the same device.
   KINDRED_TRY(const auto stored_target, log_.FindTarget(target_record.id));
   if (stored_target) {
+    const std::vector<std::string> installed = target_.compilers;
     KINDRED_TRY(target_, ToTarget(*stored_target));
+    for (const std::string& compiler : target_.compilers)
+      if (std::find(installed.begin(), installed.end(), compiler) == installed.end())
+        return Environment(fmt::format(
+            "the log was begun with the compiler '{}', and its schedules may ask for it, "
+            "but it is not on PATH: install it, or tune into another log (--log)",
+            compiler));
   }
 
   json inputs = json::array();
   for (const TuningInput& input : inputs_) {
     json keys = json::array();
-    for (const ImportedTask& task : input.model.tasks) keys.push_back({task.canonical.key.Hex(), task.count()});
+    for (const ImportedTask& task : input.model.tasks)
+      keys.push_back({task.canonical.key.Hex(), task.count()});
     inputs.push_back({{"model", input.model.name},
                       {"weight", input.weight},
                       {"priority", input.priority},
                       {"tasks", std::move(keys)}});
   }
-  const json options = {{"searcher", options_.searcher}, {"families", options_.families}, {"batch", options_.batch}};
-  const std::string identity = inputs.dump() + target_record.id + std::to_string(options_.seed) + options.dump();
+  const json options = {
+      {"searcher", options_.searcher}, {"families", options_.families}, {"batch", options_.batch}};
+  const std::string identity =
+      inputs.dump() + target_record.id + std::to_string(options_.seed) + options.dump();
   const std::string id = HashOf(identity).Hex().substr(0, 16);
 
   LogBatch batch;
   batch.targets.push_back(target_record);
   if (stored_target) batch.targets.back() = *stored_target;
-  for (const TuneTask& task : tasks_) batch.workloads.push_back(ToRecord(task.canonical, task.name));
+  for (const TuneTask& task : tasks_)
+    batch.workloads.push_back(ToRecord(task.canonical, task.name));
   if (options_.families) {
     for (const Family& family : families_) {
       FamilyRecord record;
       record.id = family.id;
       record.structure = family.structure.Hex();
-      record.description = json{{"structure", family.structure_text}, {"centre", family.centre}}.dump();
-      for (const int member : family.members) record.members.push_back(tasks_[static_cast<std::size_t>(member)].key);
+      record.description =
+          json{{"structure", family.structure_text}, {"centre", family.centre}}.dump();
+      for (const int member : family.members)
+        record.members.push_back(tasks_[static_cast<std::size_t>(member)].key);
       batch.families.push_back(std::move(record));
     }
   }
@@ -144,7 +161,8 @@ Result<void> TuningSession::OpenRecords() {
     session_.seed = options_.seed;
     session_.version = Version();
     session_.started_ms = NowMs();
-    session_.summary = json{{"start_epoch", start_epoch}, {"planned_round", -1}, {"planned_size", 0}}.dump();
+    session_.summary =
+        json{{"start_epoch", start_epoch}, {"planned_round", -1}, {"planned_size", 0}}.dump();
     for (std::size_t i = 0; i < tasks_.size(); ++i) batch.tasks.push_back(TaskRow(i));
   }
   session_.updated_ms = NowMs();
@@ -166,7 +184,9 @@ TaskRecord TuningSession::TaskRow(std::size_t index) const {
   record.uses = UsesToJson(task.uses).dump();
   record.weight = task.weight;
   record.untuned_ns = task.untuned_ns;
-  record.untuned = json{{"message", task.untuned_message}, {"compiler", "gcc"}, {"flags", "-O3 -march=native"}}.dump();
+  record.untuned =
+      json{{"message", task.untuned_message}, {"compiler", "gcc"}, {"flags", "-O3 -march=native"}}
+          .dump();
   return record;
 }
 
@@ -186,8 +206,8 @@ Result<void> TuningSession::MakeSearchers() {
   return {};
 }
 
-// Results that other sessions left in the log before this one began: known, never measured again, and lessons
-// for the models.
+// Results that other sessions left in the log before this one began: known, never measured again,
+// and lessons for the models.
 Result<void> TuningSession::LoadWarmTrials(std::int64_t start_epoch) {
   if (start_epoch == 0) return {};
   for (TuneTask& task : tasks_) {
@@ -205,7 +225,8 @@ Result<void> TuningSession::LoadWarmTrials(std::int64_t start_epoch) {
       if (!candidate) continue;
       outcomes.push_back(ToOutcome(trial));
       const Outcome& outcome = outcomes.back();
-      models_->Observe({task.model_index, ExtractFeatures(*candidate->program, task.canonical.workload, target_),
+      models_->Observe({task.model_index,
+                        ExtractFeatures(*candidate->program, task.canonical.workload, target_),
                         outcome.Timed() ? outcome.median_ns : 0});
       ++observed_;
       if (outcome.status == Status::kOk && outcome.validated &&

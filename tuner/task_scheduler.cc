@@ -13,8 +13,7 @@ int TaskScheduler::AddTask(double weight, double start_ns, int family) {
 double TaskScheduler::OwnGain(const Task& task) const {
   const double rounds = task.rounds;
   const double optimistic = options_.optimism / (rounds * rounds);
-  const double explore =
-      options_.exploration * std::sqrt(std::log(1.0 + total_rounds_) / rounds);
+  const double explore = options_.exploration * std::sqrt(std::log(1.0 + total_rounds_) / rounds);
   return task.weight * task.best_ns * (std::max(task.improvement / 2, optimistic) + explore);
 }
 

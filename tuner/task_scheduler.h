@@ -2,10 +2,11 @@
 //
 // A bandit over tasks by expected end-to-end gain per second. A task's value is
 //   weight * best_ns * (expected relative improvement + exploration) / seconds per round,
-// the expected improvement being a smoothed record of its own rounds, with an optimistic start that decays
-// with the rounds spent; half of what a family's other members may gain from what is learned counts too,
-// shrinking as the family is trained. Tasks that have no round yet come first, heaviest first.
-// Deterministic in trials: measured seconds enter only as the cost of a *trial* recorded in the log.
+// the expected improvement being a smoothed record of its own rounds, with an optimistic start that
+// decays with the rounds spent; half of what a family's other members may gain from what is learned
+// counts too, shrinking as the family is trained. Tasks that have no round yet come first, heaviest
+// first. Deterministic in trials: measured seconds enter only as the cost of a *trial* recorded in
+// the log.
 #pragma once
 
 #include <optional>
@@ -16,13 +17,14 @@ namespace kindred {
 class TaskScheduler {
  public:
   struct Options {
-    double optimism = 0.3;       // expected relative improvement of a second round
-    double smoothing = 0.5;      // share of the newest round in the record
-    double exploration = 0.01;   // relative improvement granted per sqrt(log(rounds) / own rounds)
+    double optimism = 0.3;      // expected relative improvement of a second round
+    double smoothing = 0.5;     // share of the newest round in the record
+    double exploration = 0.01;  // relative improvement granted per sqrt(log(rounds) / own rounds)
     double family_share = 0.5;
   };
 
-  // `weight`: how often the inputs run the task; `start_ns`: its untuned time; `family`: equal numbers are siblings.
+  // `weight`: how often the inputs run the task; `start_ns`: its untuned time; `family`: equal
+  // numbers are siblings.
   int AddTask(double weight, double start_ns, int family);
 
   // The task to go on with; nullopt when all are closed.

@@ -141,15 +141,9 @@ void Footprint::AddRange(int first_access, int end_access, int depth, double tim
     per_buffer_[buffer] = std::min(before + BytesOf(a, depth), buffer_[buffer]);
     const double moved = (per_buffer_[buffer] - before) * times;
     switch (nest_->program().buffers[buffer].scope) {
-      case Scope::kArgument:
-        traffic.arguments += moved;
-        break;
-      case Scope::kPrepared:
-        traffic.prepared += moved;
-        break;
-      default:
-        traffic.scratch += moved;
-        break;
+      case Scope::kArgument: traffic.arguments += moved; break;
+      case Scope::kPrepared: traffic.prepared += moved; break;
+      default: traffic.scratch += moved; break;
     }
   }
   for (int a = first_access; a < end_access; ++a)

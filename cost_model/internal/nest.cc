@@ -31,16 +31,12 @@ OpClass ClassOf(const Expr& e) {
     case Op::kMax:
     case Op::kFloor:
     case Op::kCeil:
-    case Op::kRound:
-      return floating ? OpClass::kAdd : OpClass::kInteger;
-    case Op::kMul:
-      return floating ? OpClass::kMultiply : OpClass::kInteger;
+    case Op::kRound: return floating ? OpClass::kAdd : OpClass::kInteger;
+    case Op::kMul: return floating ? OpClass::kMultiply : OpClass::kInteger;
     case Op::kDiv:
-    case Op::kMod:
-      return floating ? OpClass::kDivide : OpClass::kIntegerDivide;
+    case Op::kMod: return floating ? OpClass::kDivide : OpClass::kIntegerDivide;
     case Op::kSqrt:
-    case Op::kRsqrt:
-      return OpClass::kDivide;
+    case Op::kRsqrt: return OpClass::kDivide;
     case Op::kExp:
     case Op::kLog:
     case Op::kErf:
@@ -48,12 +44,9 @@ OpClass ClassOf(const Expr& e) {
     case Op::kSin:
     case Op::kCos:
     case Op::kTan:
-    case Op::kPow:
-      return OpClass::kMath;
-    case Op::kCast:
-      return OpClass::kCast;
-    default:
-      return OpClass::kCompare;
+    case Op::kPow: return OpClass::kMath;
+    case Op::kCast: return OpClass::kCast;
+    default: return OpClass::kCompare;
   }
 }
 
@@ -71,20 +64,12 @@ void Nest::Build(const Program& program) {
   if (program.body) Walk(*program.body, 1, 1);
 }
 
-int Nest::LoopAt(int loop, int depth) const {
-  while (loop >= 0 && loops_[static_cast<std::size_t>(loop)].depth > depth)
-    loop = loops_[static_cast<std::size_t>(loop)].parent;
-  return loop;
-}
-
 void Nest::Walk(const Stmt& stmt, double executions, double copies) {
   switch (stmt.kind) {
     case StmtKind::kBlock:
       for (const StmtPtr& child : stmt.children) Walk(*child, executions, copies);
       return;
-    case StmtKind::kFor:
-      WalkFor(stmt, executions, copies);
-      return;
+    case StmtKind::kFor: WalkFor(stmt, executions, copies); return;
     case StmtKind::kIf: {
       const double taken = Probability(*stmt.value);
       branches_ += executions;
@@ -97,11 +82,8 @@ void Nest::Walk(const Stmt& stmt, double executions, double copies) {
       variables_[static_cast<std::size_t>(stmt.var)].value = stmt.value.get();
       AddStatement(stmt, executions, copies);
       return;
-    case StmtKind::kStore:
-      AddStatement(stmt, executions, copies);
-      return;
-    case StmtKind::kComment:
-      return;
+    case StmtKind::kStore: AddStatement(stmt, executions, copies); return;
+    case StmtKind::kComment: return;
   }
 }
 
@@ -171,8 +153,7 @@ void Nest::CountOps(const Expr& e, NestStatement& statement, bool inside_fma) {
     case Op::kInt:
     case Op::kFloat:
     case Op::kVar:
-    case Op::kExtent:
-      return;
+    case Op::kExtent: return;
     case Op::kLoad: {
       if (program_->buffers[static_cast<std::size_t>(e.index)].scope == Scope::kRegister) return;
       NestAccess access;
@@ -185,8 +166,7 @@ void Nest::CountOps(const Expr& e, NestStatement& statement, bool inside_fma) {
       CountIndexOps(*e.args[0]);
       return;
     }
-    default:
-      break;
+    default: break;
   }
   bool fused = false;
   if (IsFloat(e.type) && (e.op == Op::kAdd || e.op == Op::kSub) &&
@@ -222,9 +202,7 @@ void Nest::CountIndexOps(const Expr& e) {
 
 void Nest::AddIndex(const Expr& e, double scale, LinearIndex& out) {
   switch (e.op) {
-    case Op::kInt:
-      out.constant += scale * static_cast<double>(e.integer);
-      return;
+    case Op::kInt: out.constant += scale * static_cast<double>(e.integer); return;
     case Op::kVar: {
       const Variable& variable = variables_[static_cast<std::size_t>(e.index)];
       if (variable.value)
@@ -241,9 +219,7 @@ void Nest::AddIndex(const Expr& e, double scale, LinearIndex& out) {
       AddIndex(*e.args[0], scale, out);
       AddIndex(*e.args[1], -scale, out);
       return;
-    case Op::kNeg:
-      AddIndex(*e.args[0], -scale, out);
-      return;
+    case Op::kNeg: AddIndex(*e.args[0], -scale, out); return;
     case Op::kMul:
       if (e.args[1]->op == Op::kInt)
         return AddIndex(*e.args[0], scale * static_cast<double>(e.args[1]->integer), out);
@@ -262,17 +238,11 @@ void Nest::AddIndex(const Expr& e, double scale, LinearIndex& out) {
       return;
     }
     case Op::kMin:
-    case Op::kMax:
-      return AddIndex(e.args[0]->op == Op::kInt ? *e.args[1] : *e.args[0], scale, out);
-    case Op::kSelect:
-      return AddIndex(*e.args[1], scale, out);
-    case Op::kCast:
-      return AddIndex(*e.args[0], scale, out);
-    case Op::kLoad:
-      out.indirect = true;
-      return AddIndex(*e.args[0], 0, out);
-    default:
-      return;
+    case Op::kMax: return AddIndex(e.args[0]->op == Op::kInt ? *e.args[1] : *e.args[0], scale, out);
+    case Op::kSelect: return AddIndex(*e.args[1], scale, out);
+    case Op::kCast: return AddIndex(*e.args[0], scale, out);
+    case Op::kLoad: out.indirect = true; return AddIndex(*e.args[0], 0, out);
+    default: return;
   }
 }
 
@@ -290,22 +260,16 @@ std::uint32_t Nest::DependsOn(const Expr& e) const {
 double Nest::Evaluate(const Expr& e) const {
   const auto arg = [&](std::size_t i) { return Evaluate(*e.args[i]); };
   switch (e.op) {
-    case Op::kInt:
-      return static_cast<double>(e.integer);
-    case Op::kFloat:
-      return e.number;
+    case Op::kInt: return static_cast<double>(e.integer);
+    case Op::kFloat: return e.number;
     case Op::kVar: {
       const Variable& variable = variables_[static_cast<std::size_t>(e.index)];
       return variable.value ? Evaluate(*variable.value) : variable.sample;
     }
-    case Op::kAdd:
-      return arg(0) + arg(1);
-    case Op::kSub:
-      return arg(0) - arg(1);
-    case Op::kMul:
-      return arg(0) * arg(1);
-    case Op::kNeg:
-      return -arg(0);
+    case Op::kAdd: return arg(0) + arg(1);
+    case Op::kSub: return arg(0) - arg(1);
+    case Op::kMul: return arg(0) * arg(1);
+    case Op::kNeg: return -arg(0);
     case Op::kDiv: {
       const double divisor = arg(1);
       return divisor == 0 ? 0 : std::floor(arg(0) / divisor);
@@ -314,30 +278,18 @@ double Nest::Evaluate(const Expr& e) const {
       const double divisor = arg(1), value = arg(0);
       return divisor == 0 ? 0 : value - std::floor(value / divisor) * divisor;
     }
-    case Op::kMin:
-      return std::min(arg(0), arg(1));
-    case Op::kMax:
-      return std::max(arg(0), arg(1));
-    case Op::kLess:
-      return arg(0) < arg(1);
-    case Op::kLessEqual:
-      return arg(0) <= arg(1);
-    case Op::kEqual:
-      return arg(0) == arg(1);
-    case Op::kNotEqual:
-      return arg(0) != arg(1);
-    case Op::kAnd:
-      return arg(0) != 0 && arg(1) != 0;
-    case Op::kOr:
-      return arg(0) != 0 || arg(1) != 0;
-    case Op::kNot:
-      return arg(0) == 0;
-    case Op::kSelect:
-      return arg(0) != 0 ? arg(1) : arg(2);
-    case Op::kCast:
-      return arg(0);
-    default:
-      return 1;  // loaded values and symbolic extents: of unknown, small size
+    case Op::kMin: return std::min(arg(0), arg(1));
+    case Op::kMax: return std::max(arg(0), arg(1));
+    case Op::kLess: return arg(0) < arg(1);
+    case Op::kLessEqual: return arg(0) <= arg(1);
+    case Op::kEqual: return arg(0) == arg(1);
+    case Op::kNotEqual: return arg(0) != arg(1);
+    case Op::kAnd: return arg(0) != 0 && arg(1) != 0;
+    case Op::kOr: return arg(0) != 0 || arg(1) != 0;
+    case Op::kNot: return arg(0) == 0;
+    case Op::kSelect: return arg(0) != 0 ? arg(1) : arg(2);
+    case Op::kCast: return arg(0);
+    default: return 1;  // loaded values and symbolic extents: of unknown, small size
   }
 }
 

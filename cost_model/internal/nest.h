@@ -86,8 +86,6 @@ class Nest {
   const std::vector<NestAccess>& accesses() const { return accesses_; }
   const Program& program() const { return *program_; }
 
-  // The loop at `depth` around `loop` (or `loop` itself).
-  int LoopAt(int loop, int depth) const;
   double branches() const { return branches_; }    // executed conditionals
   double code_size() const { return code_size_; }  // operations after unrolling
 

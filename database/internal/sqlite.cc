@@ -95,8 +95,6 @@ Result<std::int64_t> Connection::IntegerOf(std::string_view sql) {
   return row ? query.Integer(0) : 0;
 }
 
-std::int64_t Connection::LastInsertId() const { return sqlite3_last_insert_rowid(database_); }
-int Connection::Changes() const { return sqlite3_changes(database_); }
 bool Connection::InTransaction() const { return sqlite3_get_autocommit(database_) == 0; }
 
 Error Connection::LastError() const {
@@ -161,8 +159,7 @@ Error SqliteError(int code, int system_error, std::string_view detail, const std
       return Environment(fmt::format("out of memory while using the log {}", path));
     case SQLITE_CONSTRAINT:
       return BadInput(fmt::format("the log {} refuses a row: {}", path, detail));
-    default:
-      return Internal(fmt::format("the log {}: SQLite error {}: {}", path, code, detail));
+    default: return Internal(fmt::format("the log {}: SQLite error {}: {}", path, code, detail));
   }
 }
 

@@ -69,8 +69,6 @@ class Connection {
   // The first column of the first row.
   Result<std::int64_t> IntegerOf(std::string_view sql);
 
-  std::int64_t LastInsertId() const;
-  int Changes() const;
   bool InTransaction() const;
 
   // The connection's last failure as an Error for a person.

@@ -18,6 +18,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "measure/builder.h"
 #include "measure/cpu/control_kernel.h"
 #include "measure/cpu/peak_kernels.h"
 #include "measure/internal/cache_directory.h"
@@ -32,6 +33,7 @@ constexpr int kFormat = 1;
 constexpr int kRuns = 25;
 constexpr double kRunNs = 2e6;
 constexpr std::size_t kMemoryBytes = 256 << 20;
+constexpr const char* kOptionalCompilers[] = {"clang"};
 constexpr std::string_view kThreadsPrefix = "cpu:threads=";
 
 // Number of threads that `id` names.
@@ -157,6 +159,14 @@ Target Measured(const std::string& id, int threads, const CpuInfo& info,
   return t;
 }
 
+// What may change without a boot, and is quick to ask: never kept.
+Target WithCompilers(Target target) {
+  target.compilers = {"gcc"};
+  for (const char* compiler : kOptionalCompilers)
+    if (FindCompiler(compiler)) target.compilers.emplace_back(compiler);
+  return target;
+}
+
 nlohmann::json TargetToJson(const Target& t) {
   return {{"id", t.id},
           {"threads", t.threads},
@@ -206,7 +216,7 @@ Result<Target> ProbeCpuTarget(const std::string& id, const std::string& cache_di
   const std::vector<int> allowed = AllowedCpus();
   KINDRED_TRY(const int threads, ThreadsOf(id, static_cast<int>(allowed.size())));
   const CpuInfo info = ReadCpuInfo();
-  if (cache_directory.empty()) return Measured(id, threads, info, allowed);
+  if (cache_directory.empty()) return WithCompilers(Measured(id, threads, info, allowed));
 
   KINDRED_TRY(const CacheDirectory cache, CacheDirectory::Open(cache_directory));
   std::string identity = std::to_string(kFormat) + "\n" + id + "\n" + info.model + "\n" + BootId();
@@ -214,13 +224,13 @@ Result<Target> ProbeCpuTarget(const std::string& id, const std::string& cache_di
   const std::string name = "target-" + HashOf(identity).Hex() + ".json";
   if (const auto text = cache.Read(name)) {
     try {
-      return TargetFrom(nlohmann::json::parse(*text));
+      return WithCompilers(TargetFrom(nlohmann::json::parse(*text)));
     } catch (const nlohmann::json::exception&) {  // damaged: measure again
     }
   }
   Target target = Measured(id, threads, info, allowed);
   KINDRED_CHECK(cache.Write(name, TargetToJson(target).dump(2) + "\n"));
-  return target;
+  return WithCompilers(std::move(target));
 }
 
 }  // namespace kindred

@@ -2,11 +2,12 @@
 // worker's descriptor 3, answers on descriptor 4, one answer per request.
 //
 //   {"do":"open", "workload":TEXT, "seed":"N", "cpus":[..],
-//   "index_inputs":[{"tensor","positions"}],
+//    "index_inputs":[{"tensor","positions"}],
 //    "positions":[[[..]]]}                      new workload: allocates and fills its inputs
 //   {"do":"load_reference", "file":PATH}        reads the reference's outputs from a file
 //   {"do":"compute_reference", "file":PATH, "keep_from_s":S, "call":CALL,
-//   "outputs":[{"value","bound"}]}
+//    "outputs":[{"value","bound"}]}             computes them; keeps them in the file where that
+//    took S
 //   {"do":"candidate", "call":CALL, "limits":{..}, "incumbent_ns":T, "never_abandon":BOOL}
 //
 //   CALL = {"library","entry","prepare_entry","workspace_bytes",

@@ -22,14 +22,10 @@ std::int64_t ParseSize(const std::string& text) {
   char* end = nullptr;
   const std::int64_t number = std::strtoll(text.c_str(), &end, 10);
   switch (*end) {
-    case 'K':
-      return number << 10;
-    case 'M':
-      return number << 20;
-    case 'G':
-      return number << 30;
-    default:
-      return number;
+    case 'K': return number << 10;
+    case 'M': return number << 20;
+    case 'G': return number << 30;
+    default: return number;
   }
 }
 

@@ -180,7 +180,7 @@ std::string FindOnPath(const std::string& program) {
     const auto colon = rest.find(':');
     const std::string folder(rest.substr(0, colon));
     rest = colon == std::string_view::npos ? std::string_view() : rest.substr(colon + 1);
-    const std::string candidate = (folder.empty() ? "." : folder) + "/" + program;
+    std::string candidate = (folder.empty() ? "." : folder) + "/" + program;
     if (executable(candidate)) return candidate;
   }
   return {};

@@ -39,16 +39,11 @@ Range RangeOf(DataType type) {
   switch (type) {
     case DataType::kF64:
       return {std::numeric_limits<double>::max(), std::numeric_limits<double>::denorm_min()};
-    case DataType::kF16:
-      return {65504, 0x1p-24};
-    case DataType::kBF16:
-      return {0x1.fep127, 0x1p-133};
-    case DataType::kF8E4M3:
-      return {448, 0x1p-9};
-    case DataType::kF8E5M2:
-      return {57344, 0x1p-16};
-    default:
-      return {std::numeric_limits<float>::max(), std::numeric_limits<float>::denorm_min()};
+    case DataType::kF16: return {65504, 0x1p-24};
+    case DataType::kBF16: return {0x1.fep127, 0x1p-133};
+    case DataType::kF8E4M3: return {448, 0x1p-9};
+    case DataType::kF8E5M2: return {57344, 0x1p-16};
+    default: return {std::numeric_limits<float>::max(), std::numeric_limits<float>::denorm_min()};
   }
 }
 
@@ -107,39 +102,25 @@ std::string Check(const ExpectedOutput& e, const Range& range, const std::byte* 
 
 double ReadElement(DataType type, const std::byte* data, std::int64_t index) {
   switch (type) {
-    case DataType::kF64:
-      return Get<double>(data, index);
-    case DataType::kF32:
-      return Get<float>(data, index);
-    case DataType::kF16:
-      return SmallFloat(Get<std::uint16_t>(data, index), 5, 10, false);
-    case DataType::kBF16:
-      return SmallFloat(Get<std::uint16_t>(data, index), 8, 7, false);
-    case DataType::kF8E4M3:
-      return SmallFloat(Get<std::uint8_t>(data, index), 4, 3, true);
-    case DataType::kF8E5M2:
-      return SmallFloat(Get<std::uint8_t>(data, index), 5, 2, false);
-    case DataType::kC64:
-      return Get<float>(data, index);
-    default:
-      return static_cast<double>(ReadInteger(type, data, index));
+    case DataType::kF64: return Get<double>(data, index);
+    case DataType::kF32: return Get<float>(data, index);
+    case DataType::kF16: return SmallFloat(Get<std::uint16_t>(data, index), 5, 10, false);
+    case DataType::kBF16: return SmallFloat(Get<std::uint16_t>(data, index), 8, 7, false);
+    case DataType::kF8E4M3: return SmallFloat(Get<std::uint8_t>(data, index), 4, 3, true);
+    case DataType::kF8E5M2: return SmallFloat(Get<std::uint8_t>(data, index), 5, 2, false);
+    case DataType::kC64: return Get<float>(data, index);
+    default: return static_cast<double>(ReadInteger(type, data, index));
   }
 }
 
 std::int64_t ReadInteger(DataType type, const std::byte* data, std::int64_t index) {
   switch (type) {
-    case DataType::kI64:
-      return Get<std::int64_t>(data, index);
-    case DataType::kI32:
-      return Get<std::int32_t>(data, index);
-    case DataType::kI8:
-      return Get<std::int8_t>(data, index);
-    case DataType::kU8:
-      return Get<std::uint8_t>(data, index);
-    case DataType::kBool:
-      return Get<std::uint8_t>(data, index) != 0 ? 1 : 0;
-    default:
-      return static_cast<std::int64_t>(ReadElement(type, data, index));
+    case DataType::kI64: return Get<std::int64_t>(data, index);
+    case DataType::kI32: return Get<std::int32_t>(data, index);
+    case DataType::kI8: return Get<std::int8_t>(data, index);
+    case DataType::kU8: return Get<std::uint8_t>(data, index);
+    case DataType::kBool: return Get<std::uint8_t>(data, index) != 0 ? 1 : 0;
+    default: return static_cast<std::int64_t>(ReadElement(type, data, index));
   }
 }
 

@@ -1,5 +1,5 @@
-// Parameters of a component, declared once: one struct, and one table of its numeric fields that feeds
-// the command line, JSON and the docs. A table is a constexpr array of ParameterSpec.
+// Parameters of a component, declared once: one struct, and one table of its numeric fields that
+// feeds the command line, JSON and the docs. A table is a constexpr array of ParameterSpec.
 #pragma once
 
 #include <cmath>
@@ -14,8 +14,8 @@ namespace kindred {
 template <typename Struct>
 struct ParameterSpec {
   std::string_view name;
-  double Struct::* field;  // every tunable number is a double; whole numbers have integral = true
-  double low, high;        // inclusive bounds
+  double Struct::*field;  // every tunable number is a double; whole numbers have integral = true
+  double low, high;       // inclusive bounds
   bool integral;
   std::string_view help;
 };
@@ -27,7 +27,8 @@ Result<void> SetParameter(Struct& target, std::span<const ParameterSpec<Struct>>
   std::string known;
   for (const auto& spec : table) {
     if (spec.name == name) {
-      if (!(value >= spec.low && value <= spec.high) || (spec.integral && value != std::floor(value)))
+      if (!(value >= spec.low && value <= spec.high) ||
+          (spec.integral && value != std::floor(value)))
         return BadInput("parameter " + std::string(name) + " must be " +
                         (spec.integral ? "a whole number" : "a number") + " between " +
                         std::to_string(spec.low) + " and " + std::to_string(spec.high));

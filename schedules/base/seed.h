@@ -1,8 +1,8 @@
 // Explicit seeds: every random choice in Kindred derives from the run's one seed.
 //
 // SplitMix64 (Steele, Lea, Flood, OOPSLA 2014) gives independent streams from (seed, purpose).
-// Random satisfies UniformRandomBitGenerator; its sequence is the same on every platform, and so are
-// Below() and Uniform(), unlike the distributions of <random>.
+// Random satisfies UniformRandomBitGenerator; its sequence is the same on every platform, and so
+// are Below() and Uniform(), unlike the distributions of <random>.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +39,8 @@ class Random {
 };
 
 // The seed of a sub-stream: DeriveSeed(run_seed, "mcts", task_index).
-inline std::uint64_t DeriveSeed(std::uint64_t seed, std::string_view purpose, std::uint64_t index = 0) {
+inline std::uint64_t DeriveSeed(std::uint64_t seed, std::string_view purpose,
+                                std::uint64_t index = 0) {
   std::uint64_t hash = 0xcbf29ce484222325ull;  // FNV-1a
   for (const char c : purpose) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3ull;
   Random mix(seed ^ hash);

@@ -22,10 +22,8 @@ std::int64_t FloorDiv(std::int64_t a, std::int64_t b) {
 
 std::optional<Bounds> OfBinary(Op op, const Bounds& a, const Bounds& b) {
   switch (op) {
-    case Op::kAdd:
-      return Bounded(Int128{a.low} + b.low, Int128{a.high} + b.high);
-    case Op::kSub:
-      return Bounded(Int128{a.low} - b.high, Int128{a.high} - b.low);
+    case Op::kAdd: return Bounded(Int128{a.low} + b.low, Int128{a.high} + b.high);
+    case Op::kSub: return Bounded(Int128{a.low} - b.high, Int128{a.high} - b.low);
     case Op::kMul: {
       const Int128 p[4] = {Int128{a.low} * b.low, Int128{a.low} * b.high, Int128{a.high} * b.low,
                            Int128{a.high} * b.high};
@@ -35,12 +33,9 @@ std::optional<Bounds> OfBinary(Op op, const Bounds& a, const Bounds& b) {
       if (b.low <= 0) return std::nullopt;
       return Bounds{std::min(FloorDiv(a.low, b.low), FloorDiv(a.low, b.high)),
                     std::max(FloorDiv(a.high, b.low), FloorDiv(a.high, b.high))};
-    case Op::kMin:
-      return Bounds{std::min(a.low, b.low), std::min(a.high, b.high)};
-    case Op::kMax:
-      return Bounds{std::max(a.low, b.low), std::max(a.high, b.high)};
-    default:
-      return std::nullopt;
+    case Op::kMin: return Bounds{std::min(a.low, b.low), std::min(a.high, b.high)};
+    case Op::kMax: return Bounds{std::max(a.low, b.low), std::max(a.high, b.high)};
+    default: return std::nullopt;
   }
 }
 
@@ -67,14 +62,10 @@ std::optional<bool> DecideOrder(Op op, const Bounds& a, const Bounds& b) {
 std::optional<Bounds> BoundsOf(const Expr& e, const RangeOf& range) {
   if (IsFloat(e.type)) return std::nullopt;
   switch (e.op) {
-    case Op::kInt:
-      return Bounded(e.integer, e.integer);
-    case Op::kVar:
-      return range(e.index, false);
-    case Op::kExtent:
-      return range(e.index, true);
-    case Op::kCast:
-      return e.type == DataType::kI64 ? BoundsOf(*e.args[0], range) : std::nullopt;
+    case Op::kInt: return Bounded(e.integer, e.integer);
+    case Op::kVar: return range(e.index, false);
+    case Op::kExtent: return range(e.index, true);
+    case Op::kCast: return e.type == DataType::kI64 ? BoundsOf(*e.args[0], range) : std::nullopt;
     case Op::kSelect: {
       const auto a = BoundsOf(*e.args[1], range), b = BoundsOf(*e.args[2], range);
       if (!a || !b) return std::nullopt;
@@ -91,10 +82,8 @@ std::optional<Bounds> BoundsOf(const Expr& e, const RangeOf& range) {
     case Op::kDiv:
     case Op::kMod:
     case Op::kMin:
-    case Op::kMax:
-      break;
-    default:
-      return std::nullopt;
+    case Op::kMax: break;
+    default: return std::nullopt;
   }
   const auto a = BoundsOf(*e.args[0], range), b = BoundsOf(*e.args[1], range);
   if (e.op == Op::kMod) {
@@ -108,8 +97,7 @@ std::optional<Bounds> BoundsOf(const Expr& e, const RangeOf& range) {
 
 std::optional<bool> Decide(const Expr& c, const RangeOf& range) {
   switch (c.op) {
-    case Op::kInt:
-      return c.integer != 0;
+    case Op::kInt: return c.integer != 0;
     case Op::kAnd:
     case Op::kOr: {
       const bool decisive = c.op == Op::kOr;
@@ -131,8 +119,7 @@ std::optional<bool> Decide(const Expr& c, const RangeOf& range) {
       if (!a || !b) return std::nullopt;
       return DecideOrder(c.op, *a, *b);
     }
-    default:
-      return std::nullopt;
+    default: return std::nullopt;
   }
 }
 

@@ -27,7 +27,8 @@ RangeAnalysis AnalysisOf(const Workload& workload, const Stage& stage) {
     const bool fixed = axis.extent.symbol < 0;
     variables.push_back(
         {0, (fixed ? axis.extent.value
-                   : workload.symbols[static_cast<std::size_t>(axis.extent.symbol)].high) - 1});
+                   : workload.symbols[static_cast<std::size_t>(axis.extent.symbol)].high) -
+                1});
   }
   for (const Symbol& symbol : workload.symbols) symbols.push_back({symbol.low, symbol.high});
   return RangeAnalysis(std::move(variables), std::move(symbols), nullptr);
@@ -70,7 +71,8 @@ int Decide(const RangeAnalysis& ranges, const Expr& condition) {
   }
 }
 
-bool InRange(const Workload& workload, const RangeAnalysis& ranges, const Expr& load, std::size_t d) {
+bool InRange(const Workload& workload, const RangeAnalysis& ranges, const Expr& load,
+             std::size_t d) {
   const Tensor& t = workload.tensors[static_cast<std::size_t>(load.index)];
   const Expr& index = *load.args[d];
   if (ranges.Of(index).Inside(0, Smallest(workload, t.shape[d]) - 1)) return true;
@@ -90,8 +92,8 @@ std::vector<std::vector<std::size_t>> Consumers(const Workload& workload) {
   return consumers;
 }
 
-// How stage `consumer` reads `tensor`: the one list of plain distinct axes used at every site; empty
-// optional where it is read otherwise.
+// How stage `consumer` reads `tensor`: the one list of plain distinct axes used at every site;
+// empty optional where it is read otherwise.
 std::optional<std::vector<int>> PlainRead(const Stage& consumer, int tensor) {
   std::optional<std::vector<int>> axes;
   bool plain = true;
@@ -106,7 +108,8 @@ std::optional<std::vector<int>> PlainRead(const Stage& consumer, int tensor) {
     if (e.index != tensor) return;
     std::vector<int> used;
     for (const ExprPtr& index : e.args) {
-      if (index->op != Op::kVar || std::find(used.begin(), used.end(), index->index) != used.end()) {
+      if (index->op != Op::kVar ||
+          std::find(used.begin(), used.end(), index->index) != used.end()) {
         plain = false;
         return;
       }
@@ -136,7 +139,8 @@ bool MayInline(const Workload& workload, const Stage& producer, const Stage& con
     if (consumer.axes[static_cast<std::size_t>((*axes)[d])].extent != producer.axes[d].extent)
       return false;
   const bool every_axis = axes->size() == consumer.axes.size();
-  if (!every_axis && (consumer.combiner != Combiner::kNone || !IsCheap(*producer.body))) return false;
+  if (!every_axis && (consumer.combiner != Combiner::kNone || !IsCheap(*producer.body)))
+    return false;
   std::int64_t sites = 0;
   Visit(*consumer.body, [&](const Expr& e) {
     if (e.op == Op::kLoad && e.index == producer.tensor) ++sites;
@@ -189,8 +193,9 @@ void DropDeadStages(Workload& workload) {
       if (e.op == Op::kLoad) needed[static_cast<std::size_t>(e.index)] = true;
     });
   }
-  std::erase_if(workload.stages,
-                [&needed](const Stage& stage) { return !needed[static_cast<std::size_t>(stage.tensor)]; });
+  std::erase_if(workload.stages, [&needed](const Stage& stage) {
+    return !needed[static_cast<std::size_t>(stage.tensor)];
+  });
 }
 
 void DropUnitAxes(Workload& workload) {
@@ -204,7 +209,8 @@ void DropUnitAxes(Workload& workload) {
       if (e.op != Op::kPadded) return;
       const Expr& load = *e.args[0];
       for (std::size_t d = 0; d < load.args.size(); ++d)
-        if (!InRange(workload, ranges, load, d)) drop[static_cast<std::size_t>(load.index)][d] = false;
+        if (!InRange(workload, ranges, load, d))
+          drop[static_cast<std::size_t>(load.index)][d] = false;
     });
   }
   for (Stage& stage : workload.stages) {
@@ -230,7 +236,8 @@ void DropUnitAxes(Workload& workload) {
       std::vector<ExprPtr> indices;
       for (std::size_t d = 0; d < e->args.size(); ++d)
         if (!gone[d]) indices.push_back(e->args[d]);
-      return indices.size() == e->args.size() ? nullptr : LoadExpr(e->index, std::move(indices), e->type);
+      return indices.size() == e->args.size() ? nullptr
+                                              : LoadExpr(e->index, std::move(indices), e->type);
     });
     stage.axes = std::move(axes);
     stage.spatial = spatial;
@@ -265,7 +272,8 @@ void MergeEqualStages(Workload& workload) {
   std::vector<Stage> kept;
   for (Stage& stage : workload.stages) {
     stage.body = Rewrite(stage.body, [&replaced](const ExprPtr& e) -> ExprPtr {
-      if (e->op != Op::kLoad || replaced[static_cast<std::size_t>(e->index)] == e->index) return nullptr;
+      if (e->op != Op::kLoad || replaced[static_cast<std::size_t>(e->index)] == e->index)
+        return nullptr;
       return LoadExpr(replaced[static_cast<std::size_t>(e->index)], e->args, e->type);
     });
     bool merged = false;

@@ -38,9 +38,10 @@ class Checker {
       std::string where;
       if (stage_ >= 0) {
         const int id = workload_.stages[static_cast<std::size_t>(stage_)].tensor;
-        where = id >= 0 && static_cast<std::size_t>(id) < workload_.tensors.size()
-                    ? fmt::format("stage {}: ", workload_.tensors[static_cast<std::size_t>(id)].name)
-                    : fmt::format("stage {}: ", stage_);
+        where =
+            id >= 0 && static_cast<std::size_t>(id) < workload_.tensors.size()
+                ? fmt::format("stage {}: ", workload_.tensors[static_cast<std::size_t>(id)].name)
+                : fmt::format("stage {}: ", stage_);
       }
       failure_ = WorkloadFailure{Error{kind, where + message}, tensor_, stage_, at};
     }
@@ -62,9 +63,10 @@ class Checker {
       if (!names_.insert(symbol.name).second)
         return Bad(fmt::format("the symbolic extent {} is declared twice", symbol.name));
       if (symbol.low < 1 || symbol.high < symbol.low)
-        return Bad(fmt::format("the symbolic extent {} has the range {}..{}; it must start at 1 or "
-                               "more and not end before its start",
-                               symbol.name, symbol.low, symbol.high));
+        return Bad(
+            fmt::format("the symbolic extent {} has the range {}..{}; it must start at 1 or "
+                        "more and not end before its start",
+                        symbol.name, symbol.low, symbol.high));
       for (const std::int64_t value : symbol.likely)
         if (value < symbol.low || value > symbol.high)
           return Bad(fmt::format("the likely value {} of the symbolic extent {} is outside {}..{}",
@@ -75,16 +77,18 @@ class Checker {
 
   bool CheckExtent(const Extent& extent, const std::string& what) {
     if (extent.symbol >= static_cast<int>(workload_.symbols.size()))
-      return Bad(fmt::format("{} names symbolic extent {}, which does not exist", what, extent.symbol));
+      return Bad(
+          fmt::format("{} names symbolic extent {}, which does not exist", what, extent.symbol));
     if (extent.value < 1)
       return Bad(fmt::format("{} is {}; extents are 1 or more", what, extent.value));
     if (extent.symbol >= 0) {
       const Symbol& symbol = workload_.symbols[static_cast<std::size_t>(extent.symbol)];
       const std::int64_t value = symbol.likely.empty() ? symbol.high : symbol.likely.front();
       if (extent.value != value)
-        return Bad(fmt::format("{} carries the value {} for the symbolic extent {}; it must be {}, its "
-                               "first likely value or upper bound", what, extent.value, symbol.name,
-                               value));
+        return Bad(
+            fmt::format("{} carries the value {} for the symbolic extent {}; it must be {}, its "
+                        "first likely value or upper bound",
+                        what, extent.value, symbol.name, value));
     }
     return true;
   }
@@ -102,9 +106,9 @@ class Checker {
       if (!names_.insert(t.name).second)
         return Bad(fmt::format("the name {} is used twice; give each tensor its own", t.name));
       if (t.shape.size() > 16)
-        return Fail(ErrorKind::kUnsupported,
-                    fmt::format("{} has {} dimensions; at most 16 are supported", t.name,
-                                t.shape.size()));
+        return Fail(
+            ErrorKind::kUnsupported,
+            fmt::format("{} has {} dimensions; at most 16 are supported", t.name, t.shape.size()));
       Int128 bytes = ByteSize(t.type);
       for (std::size_t d = 0; d < t.shape.size(); ++d) {
         if (!CheckExtent(t.shape[d], fmt::format("dimension {} of {}", d, t.name))) return false;
@@ -126,15 +130,17 @@ class Checker {
       return Bad(fmt::format("{} is computed; only inputs and weights name their data", t.name));
     static const std::set<std::string> kKinds = {"uniform", "normal", "index", "mask", "file"};
     if (!kKinds.contains(data.kind))
-      return Bad(fmt::format("unknown kind of data '{}' of {}; known are uniform, normal, index, "
-                             "mask, file", data.kind, t.name));
+      return Bad(
+          fmt::format("unknown kind of data '{}' of {}; known are uniform, normal, index, "
+                      "mask, file",
+                      data.kind, t.name));
     if (!(data.density >= 0 && data.density <= 1))
       return Bad(fmt::format("the density {} of {} is not between 0 and 1", data.density, t.name));
     if ((data.kind == "uniform" || data.kind == "index") && !(data.low < data.high))
       return Bad(fmt::format("the data range {}..{} of {} is empty", data.low, data.high, t.name));
     if (data.kind == "index" && !IsInteger(t.type))
-      return Bad(fmt::format("{} holds indices but its type is {}; use i32 or i64", t.name,
-                             Name(t.type)));
+      return Bad(
+          fmt::format("{} holds indices but its type is {}; use i32 or i64", t.name, Name(t.type)));
     return true;
   }
 
@@ -162,11 +168,13 @@ class Checker {
                              t.shape.size()));
     if (!CheckAxes(stage, t)) return false;
     if ((stage.combiner == Combiner::kNone) != (stage.reduction() == 0))
-      return Bad(stage.reduction() == 0 ? "a reduction without reduction axes; name them: sum[k](...)"
-                                        : "reduction axes without a combiner");
+      return Bad(stage.reduction() == 0
+                     ? "a reduction without reduction axes; name them: sum[k](...)"
+                     : "reduction axes without a combiner");
     const bool arg = stage.combiner == Combiner::kArgMax || stage.combiner == Combiner::kArgMin;
     if (arg && stage.reduction() != 1)
-      return Bad("argmax and argmin reduce exactly one axis; merge the axes or reduce in two stages");
+      return Bad(
+          "argmax and argmin reduce exactly one axis; merge the axes or reduce in two stages");
     if (!stage.body) return Bad("has no body");
     std::int64_t nodes = 0;
     if (!CheckShape(*stage.body, 0, nodes) || !CheckTypes(*stage.body, stage)) return false;
@@ -181,14 +189,16 @@ class Checker {
       const Axis& axis = stage.axes[a];
       if (axis.name.empty()) return Bad(fmt::format("axis {} has no name", a));
       if (!seen.insert(axis.name).second)
-        return Bad(fmt::format("the axis {} appears twice; give each axis its own name", axis.name));
+        return Bad(
+            fmt::format("the axis {} appears twice; give each axis its own name", axis.name));
       for (const Symbol& symbol : workload_.symbols)
         if (symbol.name == axis.name)
           return Bad(fmt::format("the axis {} has the name of a symbolic extent; rename the axis",
                                  axis.name));
       if (!CheckExtent(axis.extent, fmt::format("the extent of axis {}", axis.name))) return false;
       points *= Largest(axis.extent);
-      if (points > kMaxCount) return Bad("too many points: the product of its extents exceeds 2^60");
+      if (points > kMaxCount)
+        return Bad("too many points: the product of its extents exceeds 2^60");
       if (a < t.shape.size() && axis.extent != t.shape[a])
         return Bad(fmt::format("axis {} has extent {} but dimension {} of {} has {}", axis.name,
                                axis.extent.value, a, t.name, t.shape[a].value));
@@ -202,12 +212,12 @@ class Checker {
       return a == b || (IsFloat(a) && IsFloat(b)) || (IsInteger(a) && IsInteger(b));
     };
     if (stage.combiner != Combiner::kNone && !same_class(stage.accumulator, body))
-      return Bad(fmt::format("accumulates {} in {}; cast the body", Name(body),
-                             Name(stage.accumulator)));
+      return Bad(
+          fmt::format("accumulates {} in {}; cast the body", Name(body), Name(stage.accumulator)));
     if (arg) {
       if (t.type != DataType::kI64 && t.type != DataType::kI32)
-        return Bad(fmt::format("argmax and argmin give indices: the type must be i64 or i32, not {}",
-                               Name(t.type)));
+        return Bad(fmt::format(
+            "argmax and argmin give indices: the type must be i64 or i32, not {}", Name(t.type)));
       return true;
     }
     if (!same_class(t.type, body))
@@ -223,21 +233,29 @@ class Checker {
                   "the expression is too large; split it into several stages");
     std::size_t want = 2;
     switch (e.op) {
-      case Op::kInt: case Op::kFloat: case Op::kVar: case Op::kExtent: want = 0; break;
+      case Op::kInt:
+      case Op::kFloat:
+      case Op::kVar:
+      case Op::kExtent: want = 0; break;
       case Op::kLoad:
         if (e.index < 0 || static_cast<std::size_t>(e.index) >= workload_.tensors.size())
           return Bad(fmt::format("reads tensor {}, which does not exist", e.index), &e);
         want = tensor(e.index).shape.size();
         if (e.args.size() != want)
           return Bad(fmt::format("{} has {} dimensions but is read with {} indices",
-                                 tensor(e.index).name, want, e.args.size()), &e);
+                                 tensor(e.index).name, want, e.args.size()),
+                     &e);
         break;
       case Op::kSelect: want = 3; break;
-      case Op::kNeg: case Op::kAbs: case Op::kNot: case Op::kCast: want = 1; break;
+      case Op::kNeg:
+      case Op::kAbs:
+      case Op::kNot:
+      case Op::kCast: want = 1; break;
       default: want = IsMath(e.op) ? 1 : 2; break;
     }
     if (e.args.size() != want)
-      return Bad(fmt::format("{} has {} arguments instead of {}", Name(e.op), e.args.size(), want), &e);
+      return Bad(fmt::format("{} has {} arguments instead of {}", Name(e.op), e.args.size(), want),
+                 &e);
     for (const ExprPtr& arg : e.args) {
       if (!arg) return Bad(fmt::format("an argument of {} is missing", Name(e.op)), &e);
       if (!CheckShape(*arg, depth + 1, nodes)) return false;
@@ -265,22 +283,28 @@ class Checker {
         if (e.args[0]->op != Op::kLoad)
           return Bad("padded takes a read of a tensor and a value: padded(X[...], 0)", &e);
         if (type(1) != type(0))
-          return Bad(fmt::format("the padding value is {}, the tensor {}", Name(type(1)), Name(type(0))),
-                     &e);
+          return Bad(
+              fmt::format("the padding value is {}, the tensor {}", Name(type(1)), Name(type(0))),
+              &e);
         return true;
-      case Op::kNot: case Op::kAnd: case Op::kOr:
+      case Op::kNot:
+      case Op::kAnd:
+      case Op::kOr:
         for (const ExprPtr& arg : e.args)
           if (arg->type != DataType::kBool)
             return Bad(fmt::format("'{}' needs conditions, not {}; compare first", Name(e.op),
-                                   Name(arg->type)), &e);
+                                   Name(arg->type)),
+                       &e);
         return true;
       case Op::kSelect:
         if (type(0) != DataType::kBool)
           return Bad(fmt::format("the first argument of select must be a condition, not {}",
-                                 Name(type(0))), &e);
+                                 Name(type(0))),
+                     &e);
         if (type(1) != type(2))
-          return Bad(fmt::format("select chooses between {} and {}; cast one of them", Name(type(1)),
-                                 Name(type(2))), &e);
+          return Bad(fmt::format("select chooses between {} and {}; cast one of them",
+                                 Name(type(1)), Name(type(2))),
+                     &e);
         return true;
       case Op::kCast:
         return (type(0) == DataType::kC64) == (e.type == DataType::kC64) ||
@@ -288,12 +312,14 @@ class Checker {
       default: break;
     }
     if (e.args.size() == 2 && type(0) != type(1))
-      return Bad(fmt::format("{} mixes {} and {}; cast one of them, for example {}(...)", Name(e.op),
-                             Name(type(0)), Name(type(1)),
-                             Name(IsFloat(type(0)) ? type(0) : type(1))), &e);
+      return Bad(
+          fmt::format("{} mixes {} and {}; cast one of them, for example {}(...)", Name(e.op),
+                      Name(type(0)), Name(type(1)), Name(IsFloat(type(0)) ? type(0) : type(1))),
+          &e);
     if ((IsMath(e.op) || e.op == Op::kPow) && !IsFloat(type(0)))
       return Bad(fmt::format("{} takes floats, not {}; cast its argument: f32(...)", Name(e.op),
-                             Name(type(0))), &e);
+                             Name(type(0))),
+                 &e);
     if (e.op == Op::kMod && !IsInteger(type(0)))
       return Bad(fmt::format("'%' takes integers, not {}", Name(type(0))), &e);
     if ((e.op == Op::kDiv || e.op == Op::kMod) && IsInt(*e.args[1], 0))
@@ -307,18 +333,20 @@ class Checker {
   bool CheckLoad(const Expr& e) {
     const Tensor& t = tensor(e.index);
     if (e.type != t.type)
-      return Bad(fmt::format("reads {} as {}, but it is {}", t.name, Name(e.type), Name(t.type)), &e);
+      return Bad(fmt::format("reads {} as {}, but it is {}", t.name, Name(e.type), Name(t.type)),
+                 &e);
     if ((t.role == Role::kOutput || t.role == Role::kTemporary) &&
         producers_[static_cast<std::size_t>(e.index)] < 0)
       return Bad(fmt::format("reads {} before it is computed; move its stage up", t.name), &e);
     for (const ExprPtr& index : e.args)
       if (index->type != DataType::kI64)
-        return Bad(fmt::format("an index of {} is {}; cast it: i64(...)", t.name, Name(index->type)), &e);
+        return Bad(
+            fmt::format("an index of {} is {}; cast it: i64(...)", t.name, Name(index->type)), &e);
     return true;
   }
 
-  // Values of symbols at which indices are checked: all corners of their ranges. Bounds of indices that
-  // are affine in each symbol take their extremes there.
+  // Values of symbols at which indices are checked: all corners of their ranges. Bounds of indices
+  // that are affine in each symbol take their extremes there.
   bool CheckRanges(const Stage& stage) {
     const std::size_t corners = std::size_t{1} << workload_.symbols.size();
     for (std::size_t corner = 0; corner < corners; ++corner) {
@@ -354,9 +382,11 @@ class Checker {
     if (producer < 0) return {};
     const Stage& stage = workload_.stages[static_cast<std::size_t>(producer)];
     switch (stage.combiner) {
-      case Combiner::kArgMax: case Combiner::kArgMin:
-        return {0, At(stage.axes.back().extent) - 1};
-      case Combiner::kNone: case Combiner::kMax: case Combiner::kMin: {
+      case Combiner::kArgMax:
+      case Combiner::kArgMin: return {0, At(stage.axes.back().extent) - 1};
+      case Combiner::kNone:
+      case Combiner::kMax:
+      case Combiner::kMin: {
         std::vector<Interval> variables, symbols;
         for (const Axis& axis : stage.axes) variables.push_back({0, At(axis.extent) - 1});
         for (const std::int64_t value : symbols_) symbols.push_back({value, value});
@@ -402,7 +432,8 @@ class Checker {
       };
       return Bad(fmt::format("index {} of {} can be {} to {}, outside 0 to {}; pad the read with "
                              "padded({}[...], value) or guard it with select(condition, ...)",
-                             d + 1, t.name, end(range.low), end(range.high), extent - 1, t.name), &e);
+                             d + 1, t.name, end(range.low), end(range.high), extent - 1, t.name),
+                 &e);
     }
     return true;
   }
@@ -423,7 +454,8 @@ class Checker {
       if (producers_[i] < 0) return Bad(fmt::format("{} is never computed", t.name));
     }
     tensor_ = -1;
-    if (!any) return Bad("the workload has no output; write 'output' before the stage that is wanted");
+    if (!any)
+      return Bad("the workload has no output; write 'output' before the stage that is wanted");
     return true;
   }
 

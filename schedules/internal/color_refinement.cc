@@ -16,14 +16,17 @@ std::uint64_t Mix(std::uint64_t x) {  // SplitMix64's finalizer
   return x ^ (x >> 31);
 }
 
-std::uint64_t Join(std::uint64_t a, std::uint64_t b) { return Mix(a * 0x9fb21c651e98df25ull + Mix(b)); }
+std::uint64_t Join(std::uint64_t a, std::uint64_t b) {
+  return Mix(a * 0x9fb21c651e98df25ull + Mix(b));
+}
 
 std::uint64_t ColorOf(const Workload& workload, const Extent& extent) {
   if (extent.symbol < 0) return Mix(static_cast<std::uint64_t>(extent.value));
   const Symbol& symbol = workload.symbols[static_cast<std::size_t>(extent.symbol)];
   std::uint64_t color = Join(Join(77, static_cast<std::uint64_t>(symbol.low)),
                              static_cast<std::uint64_t>(symbol.high));
-  for (const std::int64_t value : symbol.likely) color = Join(color, static_cast<std::uint64_t>(value));
+  for (const std::int64_t value : symbol.likely)
+    color = Join(color, static_cast<std::uint64_t>(value));
   return color;
 }
 
@@ -33,8 +36,8 @@ std::uint64_t NodeColor(const Expr& e) {
 }
 
 bool IsSum(const Expr& e) {
-  return e.type == DataType::kI64 && (e.op == Op::kAdd || e.op == Op::kSub || e.op == Op::kMul ||
-                                      e.op == Op::kNeg);
+  return e.type == DataType::kI64 &&
+         (e.op == Op::kAdd || e.op == Op::kSub || e.op == Op::kMul || e.op == Op::kNeg);
 }
 
 }  // namespace
@@ -52,7 +55,8 @@ ColorRefinement::ColorRefinement(const Workload& workload) : workload_(workload)
       ordinal[static_cast<std::size_t>(stage.tensor)] = ++outputs;
   for (std::size_t t = 0; t < workload.tensors.size(); ++t) {
     const Tensor& tensor = workload.tensors[t];
-    std::uint64_t color = Join(static_cast<std::uint64_t>(tensor.role), static_cast<std::uint64_t>(tensor.type));
+    std::uint64_t color =
+        Join(static_cast<std::uint64_t>(tensor.role), static_cast<std::uint64_t>(tensor.type));
     color = Join(color, ordinal[t]);
     for (const Extent& extent : tensor.shape) color = Join(color, ColorOf(workload, extent));
     color = Join(color, HashOf(tensor.data.kind + tensor.data.file).low);
@@ -96,7 +100,8 @@ std::uint64_t ColorRefinement::Of(std::size_t stage, const Expr& e) const {
 
 // Adds to every axis and tensor the colour of the place where it is used.
 void ColorRefinement::Descend(std::size_t stage, const Expr& e, std::uint64_t context,
-                              std::vector<std::uint64_t>& tensors, std::vector<std::uint64_t>& axes) const {
+                              std::vector<std::uint64_t>& tensors,
+                              std::vector<std::uint64_t>& axes) const {
   if (e.op == Op::kVar) {
     axes[static_cast<std::size_t>(e.index)] += Mix(context);
     return;

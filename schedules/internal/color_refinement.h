@@ -1,5 +1,6 @@
-// Colours of tensors and axes that depend on structure alone, not on names, ids or the order in which
-// things were written: colour refinement (Weisfeiler and Leman, 1968) over stages, axes and tensors.
+// Colours of tensors and axes that depend on structure alone, not on names, ids or the order in
+// which things were written: colour refinement (Weisfeiler and Leman, 1968) over stages, axes and
+// tensors.
 #pragma once
 
 #include <cstdint>

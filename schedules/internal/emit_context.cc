@@ -42,23 +42,15 @@ bool EmitContext::UsesVar(const Expr& e, int var) const {
 
 std::string_view StorageElement(DataType type) {
   switch (type) {
-    case DataType::kF64:
-      return "f64";
-    case DataType::kF16:
-      return "f16";
-    case DataType::kBF16:
-      return "bf16";
-    case DataType::kI64:
-      return "i64";
-    case DataType::kI32:
-      return "i32";
-    case DataType::kI8:
-      return "i8";
+    case DataType::kF64: return "f64";
+    case DataType::kF16: return "f16";
+    case DataType::kBF16: return "bf16";
+    case DataType::kI64: return "i64";
+    case DataType::kI32: return "i32";
+    case DataType::kI8: return "i8";
     case DataType::kU8:
-    case DataType::kBool:
-      return "u8";
-    default:
-      return "f32";
+    case DataType::kBool: return "u8";
+    default: return "f32";
   }
 }
 

@@ -11,12 +11,9 @@ namespace {
 
 std::string_view LibmName(Op op) {
   switch (op) {
-    case Op::kRound:
-      return "rint";
-    case Op::kAbs:
-      return "fabs";
-    default:
-      return Name(op);
+    case Op::kRound: return "rint";
+    case Op::kAbs: return "fabs";
+    default: return Name(op);
   }
 }
 
@@ -72,25 +69,18 @@ std::string ScalarPrinter::RegisterName(int buffer, std::int64_t index) {
 
 CText ScalarPrinter::PrintNode(const Expr& e) {
   switch (e.op) {
-    case Op::kInt:
-      return {IntLiteral(e.integer), e.integer < 0 ? kUnary : kPrimary};
+    case Op::kInt: return {IntLiteral(e.integer), e.integer < 0 ? kUnary : kPrimary};
     case Op::kFloat:
       return {FloatLiteral(e.number, e.type == DataType::kF64), e.number < 0 ? kUnary : kPrimary};
-    case Op::kVar:
-      return {context_.variable_names[static_cast<std::size_t>(e.index)], kPrimary};
-    case Op::kExtent:
-      return {context_.symbol_names[static_cast<std::size_t>(e.index)], kPrimary};
-    case Op::kLoad:
-      return Load(e);
-    case Op::kPadded:
-      return Print(e.args[0]);  // CheckProgram rejects it
+    case Op::kVar: return {context_.variable_names[static_cast<std::size_t>(e.index)], kPrimary};
+    case Op::kExtent: return {context_.symbol_names[static_cast<std::size_t>(e.index)], kPrimary};
+    case Op::kLoad: return Load(e);
+    case Op::kPadded: return Print(e.args[0]);  // CheckProgram rejects it
     case Op::kAdd:
     case Op::kSub:
-    case Op::kMul:
-      return Arithmetic(e);
+    case Op::kMul: return Arithmetic(e);
     case Op::kDiv:
-    case Op::kMod:
-      return Division(e);
+    case Op::kMod: return Division(e);
     case Op::kMin:
     case Op::kMax:
     case Op::kAbs:
@@ -123,8 +113,7 @@ CText ScalarPrinter::PrintNode(const Expr& e) {
       lazy_ -= lazy;
       return {fmt::format("{} {} {}", left, e.op == Op::kAnd ? "&&" : "||", right), level};
     }
-    case Op::kNot:
-      return {"!" + Wrap(Print(e.args[0]), kUnary), kUnary};
+    case Op::kNot: return {"!" + Wrap(Print(e.args[0]), kUnary), kUnary};
     case Op::kSelect: {
       const std::string condition = Wrap(Print(e.args[0]), kConditional + 1);
       const bool lazy = !context_.Safe(*e.args[1]) || !context_.Safe(*e.args[2]);
@@ -134,12 +123,9 @@ CText ScalarPrinter::PrintNode(const Expr& e) {
       lazy_ -= lazy;
       return {fmt::format("{} ? {} : {}", condition, yes, no), kConditional};
     }
-    case Op::kCast:
-      return Cast(e);
-    case Op::kPow:
-      return Power(e);
-    default:
-      return Function(e);
+    case Op::kCast: return Cast(e);
+    case Op::kPow: return Power(e);
+    default: return Function(e);
   }
 }
 
@@ -248,8 +234,7 @@ CText ScalarPrinter::Cast(const Expr& e) {
     case DataType::kBool:
       if (from == DataType::kBool) return value;
       return {fmt::format("{} != 0", Wrap(value, kSum)), kEquals};
-    case DataType::kF16:
-      return {"(float)(_Float16)" + operand, kUnary};
+    case DataType::kF16: return {"(float)(_Float16)" + operand, kUnary};
     case DataType::kBF16:
       return {fmt::format("{}({}({}))", context_.helpers.Scalar("kd_bf16_to_f32"),
                           context_.helpers.Scalar("kd_f32_to_bf16"), value.text),
@@ -257,8 +242,7 @@ CText ScalarPrinter::Cast(const Expr& e) {
     case DataType::kI8:
     case DataType::kU8:
       return {fmt::format("({}){}", CTypeOf(StorageElement(e.type)), operand), kUnary};
-    default:
-      break;
+    default: break;
   }
   if (ComputeElement(from) == ComputeElement(e.type)) return value;
   return {fmt::format("({}){}", CTypeOf(ComputeElement(e.type)), operand), kUnary};

@@ -114,9 +114,7 @@ void StatementPrinter::Braced(const std::string& head, const StmtPtr& body) {
 
 void StatementPrinter::Print(const StmtPtr& s) {
   switch (s->kind) {
-    case StmtKind::kComment:
-      context_.Line("// " + s->text);
-      return;
+    case StmtKind::kComment: context_.Line("// " + s->text); return;
     case StmtKind::kBlock: {
       const bool lets = std::any_of(s->children.begin(), s->children.end(),
                                     [](const StmtPtr& c) { return c->kind == StmtKind::kLet; });
@@ -180,12 +178,8 @@ void StatementPrinter::Print(const StmtPtr& s) {
       if (s->children.size() > 1) Braced("else", s->children[1]);
       return;
     }
-    case StmtKind::kStore:
-      Store(*s);
-      return;
-    case StmtKind::kFor:
-      For(*s);
-      return;
+    case StmtKind::kStore: Store(*s); return;
+    case StmtKind::kFor: For(*s); return;
   }
 }
 
@@ -281,20 +275,11 @@ bool StatementPrinter::Horizontal(const Stmt& s) {
   if (body->kind != StmtKind::kStore || count < 2 || body->value->args.size() != 2) return false;
   std::string_view op;
   switch (body->value->op) {
-    case Op::kAdd:
-      op = "add";
-      break;
-    case Op::kMul:
-      op = "mul";
-      break;
-    case Op::kMax:
-      op = "max";
-      break;
-    case Op::kMin:
-      op = "min";
-      break;
-    default:
-      return false;
+    case Op::kAdd: op = "add"; break;
+    case Op::kMul: op = "mul"; break;
+    case Op::kMax: op = "max"; break;
+    case Op::kMin: op = "min"; break;
+    default: return false;
   }
   const ExprPtr index = Known(body->index), total = Known(body->value->args[0]),
                 lane = Known(body->value->args[1]);

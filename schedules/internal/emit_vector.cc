@@ -44,8 +44,7 @@ std::optional<VectorPrinter::Walk> VectorPrinter::WalkOf(const ExprPtr& index) c
       if (!a) return std::nullopt;
       return Walk{a->base * index->args[1], a->stride * index->args[1]->integer};
     }
-    default:
-      return std::nullopt;
+    default: return std::nullopt;
   }
 }
 
@@ -225,8 +224,14 @@ VectorPrinter::Value VectorPrinter::Select(const ExprPtr& e) {
   if (!context_.UsesVar(*e->args[0], lane_)) {
     const CText condition = scalar_.Print(e->args[0]);
     const Value a = Print(e->args[1]), b = Print(e->args[2]);
-    const std::string yes = truth ? AsMask(a, element) : AsVector(Convert(a, element));
-    const std::string no = truth ? AsMask(b, element) : AsVector(Convert(b, element));
+    // A load has the type of unaligned vectors; both sides of ?: need the very same type.
+    const std::string cast = fmt::format("({})", context_.helpers.Vector(element, lanes_));
+    const std::string yes =
+        truth ? AsMask(a, element)
+              : cast + Wrap(CText{AsVector(Convert(a, element)), kConditional}, kUnary);
+    const std::string no =
+        truth ? AsMask(b, element)
+              : cast + Wrap(CText{AsVector(Convert(b, element)), kConditional}, kUnary);
     return {{fmt::format("{} ? {} : {}", Wrap(condition, kConditional + 1), yes, no), kConditional},
             element,
             true,
@@ -262,10 +267,8 @@ VectorPrinter::Value VectorPrinter::Cast(const ExprPtr& e) {
     case DataType::kF16:
     case DataType::kBF16:
     case DataType::kI8:
-    case DataType::kU8:
-      return Widen(e->type, Narrow(e->type, v));
-    default:
-      return Convert(v, element);
+    case DataType::kU8: return Widen(e->type, Narrow(e->type, v));
+    default: return Convert(v, element);
   }
 }
 
@@ -274,12 +277,9 @@ VectorPrinter::Value VectorPrinter::PrintNode(const ExprPtr& e) {
   if (!context_.UsesVar(*e, lane_))
     return {scalar_.Print(e), element, false, e->type == DataType::kBool};
   switch (e->op) {
-    case Op::kLoad:
-      return Load(e);
-    case Op::kSelect:
-      return Select(e);
-    case Op::kCast:
-      return Cast(e);
+    case Op::kLoad: return Load(e);
+    case Op::kSelect: return Select(e);
+    case Op::kCast: return Cast(e);
     case Op::kAdd:
     case Op::kSub:
     case Op::kMul:
@@ -347,8 +347,7 @@ VectorPrinter::Value VectorPrinter::PrintNode(const ExprPtr& e) {
       const Value a = Print(e->args[0]);
       return {{"~" + AsMask(a, "i32"), kUnary}, "i32", true, true};
     }
-    case Op::kAbs:
-      break;
+    case Op::kAbs: break;
     case Op::kPow:
       if (e->args[1]->op == Op::kFloat && e->args[1]->number == 2) {
         const Value a = Convert(Print(e->args[0]), element);

@@ -6,9 +6,9 @@
 namespace kindred {
 namespace {
 
-constexpr double kTiny = 1e-30;   // keeps quotients finite
+constexpr double kTiny = 1e-30;     // keeps quotients finite
 constexpr double kAnything = 1e30;  // the bound of what cannot be bounded
-constexpr double kUlps = 4;       // of math functions
+constexpr double kUlps = 4;         // of math functions
 
 ExprPtr F(double value) { return FloatExpr(value, DataType::kF64); }
 ExprPtr Abs(const ExprPtr& e) { return UnaryExpr(Op::kAbs, e); }
@@ -27,7 +27,9 @@ ExprPtr Plus(const ExprPtr& a, const ExprPtr& b) {
   return a + b;
 }
 
-ExprPtr Times(const ExprPtr& error, const ExprPtr& factor) { return error ? error * factor : nullptr; }
+ExprPtr Times(const ExprPtr& error, const ExprPtr& factor) {
+  return error ? error * factor : nullptr;
+}
 
 ExprPtr Larger(const ExprPtr& a, const ExprPtr& b) {
   if (!a) return b;
@@ -51,7 +53,8 @@ double SubnormalRoundoff(DataType type) { return SmallestNormal(type) * UnitRoun
 
 }  // namespace
 
-ErrorAnalysis::ErrorAnalysis(double safety, FindError find_error, TypeOf type_of, Materialize materialize)
+ErrorAnalysis::ErrorAnalysis(double safety, FindError find_error, TypeOf type_of,
+                             Materialize materialize)
     : safety_(safety),
       find_error_(std::move(find_error)),
       type_of_(std::move(type_of)),
@@ -140,7 +143,8 @@ BoundedExpr ErrorAnalysis::Select(const Expr& e) {
     const ExprPtr no = IntExpr(0, DataType::kBool);
     if (a.error || b.error)
       error = SelectExpr(condition.value, a.error ? a.error : no, b.error ? b.error : no);
-    if (condition.error) error = error ? BinaryExpr(Op::kOr, condition.error, error) : condition.error;
+    if (condition.error)
+      error = error ? BinaryExpr(Op::kOr, condition.error, error) : condition.error;
     return {value, error};
   }
   ExprPtr error;
@@ -148,7 +152,8 @@ BoundedExpr ErrorAnalysis::Select(const Expr& e) {
     error = SelectExpr(condition.value, a.error ? a.error : F(0), b.error ? b.error : F(0));
   if (condition.error) {
     const ExprPtr apart = Abs(Number(a.value) - Number(b.value));
-    error = SelectExpr(condition.error, Plus(apart, Larger(a.error, b.error)), error ? error : F(0));
+    error =
+        SelectExpr(condition.error, Plus(apart, Larger(a.error, b.error)), error ? error : F(0));
   }
   return {value, error};
 }
@@ -170,7 +175,8 @@ BoundedExpr ErrorAnalysis::Cast(const Expr& e) {
   // Truncation may fall on the other side of a whole number.
   if (IsFloat(from)) {
     const ExprPtr margin = a.error * F(safety_);
-    return {value, UnaryExpr(Op::kFloor, Number(a.value) + margin) - UnaryExpr(Op::kFloor, Number(a.value) - margin)};
+    return {value, UnaryExpr(Op::kFloor, Number(a.value) + margin) -
+                       UnaryExpr(Op::kFloor, Number(a.value) - margin)};
   }
   return {value, AsNumber(a)};
 }
@@ -194,7 +200,9 @@ BoundedExpr ErrorAnalysis::Logic(const Expr& e) {
     const ExprPtr open = e.op == Op::kAnd ? x.value : UnaryExpr(Op::kNot, x.value);
     return x.error ? BinaryExpr(Op::kOr, open, x.error) : open;
   };
-  const ExprPtr either = !a.error ? b.error : !b.error ? a.error : BinaryExpr(Op::kOr, a.error, b.error);
+  const ExprPtr either = !a.error   ? b.error
+                         : !b.error ? a.error
+                                    : BinaryExpr(Op::kOr, a.error, b.error);
   return {value, BinaryExpr(Op::kAnd, BinaryExpr(Op::kAnd, undecided(a), undecided(b)), either)};
 }
 
@@ -211,7 +219,8 @@ BoundedExpr ErrorAnalysis::Integer(const Expr& e) {
     case Op::kSub: return {value, Plus(x, y)};
     case Op::kMin:
     case Op::kMax: return {value, Larger(x, y)};
-    case Op::kMul: return {value, Plus(Times(x, Abs(Number(b.value)) + F(1)), Times(y, Abs(Number(a.value))))};
+    case Op::kMul:
+      return {value, Plus(Times(x, Abs(Number(b.value)) + F(1)), Times(y, Abs(Number(a.value))))};
     case Op::kDiv:
       if (!y) return {value, SelectExpr(LessEqual(x, F(0)), F(0), x + F(1))};
       break;
@@ -283,13 +292,17 @@ BoundedExpr ErrorAnalysis::Function(const Expr& e) {
       return {value, Magnitude(value) * d * UnaryExpr(Op::kExp, d) + relative + floor};
     }
     case Op::kLog:
-      return {value, Plus(a.error ? a.error / Max(Abs(x) - a.error, F(kTiny)) : nullptr, relative + absolute)};
+      return {value, Plus(a.error ? a.error / Max(Abs(x) - a.error, F(kTiny)) : nullptr,
+                          relative + absolute)};
     case Op::kSqrt:
-      return {value, Plus(a.error ? Min(a.error / Max(value, F(kTiny)), UnaryExpr(Op::kSqrt, a.error)) : nullptr,
-                          relative)};
+      return {value,
+              Plus(a.error ? Min(a.error / Max(value, F(kTiny)), UnaryExpr(Op::kSqrt, a.error))
+                           : nullptr,
+                   relative)};
     case Op::kRsqrt:
-      return {value, Plus(a.error ? Magnitude(value) * a.error / Max(Abs(x) - a.error, F(kTiny)) : nullptr,
-                          relative)};
+      return {value,
+              Plus(a.error ? Magnitude(value) * a.error / Max(Abs(x) - a.error, F(kTiny)) : nullptr,
+                   relative)};
     case Op::kErf: return {value, Plus(Times(a.error, F(1.1284)), absolute)};
     case Op::kTanh:
     case Op::kSin:

@@ -1,5 +1,5 @@
-// Running error analysis of one expression: its value in f64 and a first-order bound on the error that a
-// kernel in the declared types may have there. schedules/tolerance.h states the model.
+// Running error analysis of one expression: its value in f64 and a first-order bound on the error
+// that a kernel in the declared types may have there. schedules/tolerance.h states the model.
 #pragma once
 
 #include <functional>
@@ -11,15 +11,15 @@ namespace kindred {
 
 struct BoundedExpr {
   ExprPtr value;  // floats: f64; integers and bools: as in the original
-  // nullptr: exact. Floats and integers: f64, absolute. Bools: a bool that is true where the value may be
-  // the other one.
+  // nullptr: exact. Floats and integers: f64, absolute. Bools: a bool that is true where the value
+  // may be the other one.
   ExprPtr error;
 };
 
 class ErrorAnalysis {
  public:
-  // Where the errors of a tensor's elements are stored: in an f64 tensor of its shape, as multiples of
-  // `scale`; tensor < 0: they are exact.
+  // Where the errors of a tensor's elements are stored: in an f64 tensor of its shape, as multiples
+  // of `scale`; tensor < 0: they are exact.
   struct StoredError {
     int tensor = -1;
     double scale = 1;
@@ -27,7 +27,8 @@ class ErrorAnalysis {
   using FindError = std::function<StoredError(int tensor)>;
   // The type in which a tensor's values are stored now (f64 for computed floats).
   using TypeOf = std::function<DataType(int tensor)>;
-  // May store a large intermediate result in tensors and return reads of them; else returns it unchanged.
+  // May store a large intermediate result in tensors and return reads of them; else returns it
+  // unchanged.
   using Materialize = std::function<BoundedExpr(BoundedExpr)>;
 
   ErrorAnalysis(double safety, FindError find_error, TypeOf type_of, Materialize materialize);
@@ -59,7 +60,7 @@ class ErrorAnalysis {
   std::unordered_map<const Expr*, BoundedExpr> memo_;
   std::unordered_map<const Expr*, BoundedExpr> guarded_memo_;
   std::vector<ExprPtr> alive_;  // keys of the memos
-  int guards_ = 0;  // selects around the expression at hand
+  int guards_ = 0;              // selects around the expression at hand
 };
 
 }  // namespace kindred

@@ -1,4 +1,5 @@
-// 128-bit integers, for products of extents that may not fit 64 bits. GCC and clang have them as an extension.
+// 128-bit integers, for products of extents that may not fit 64 bits. GCC and clang have them as an
+// extension.
 #pragma once
 
 namespace kindred {

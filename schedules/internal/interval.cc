@@ -32,8 +32,8 @@ Interval Sum(Interval a, Interval b) { return {AddEnds(a.low, b.low), AddEnds(a.
 Interval Negate(Interval a) { return {-a.high, -a.low}; }
 
 Interval Product(Interval a, Interval b) {
-  const std::int64_t ends[] = {MulEnds(a.low, b.low), MulEnds(a.low, b.high), MulEnds(a.high, b.low),
-                               MulEnds(a.high, b.high)};
+  const std::int64_t ends[] = {MulEnds(a.low, b.low), MulEnds(a.low, b.high),
+                               MulEnds(a.high, b.low), MulEnds(a.high, b.high)};
   return {*std::min_element(ends, ends + 4), *std::max_element(ends, ends + 4)};
 }
 
@@ -124,7 +124,8 @@ Interval RangeAnalysis::Basic(const Expr& e) const {
       // A branch that never runs says nothing.
       if (branches[0].low > branches[0].high) return branches[1];
       if (branches[1].low > branches[1].high) return branches[0];
-      return {std::min(branches[0].low, branches[1].low), std::max(branches[0].high, branches[1].high)};
+      return {std::min(branches[0].low, branches[1].low),
+              std::max(branches[0].high, branches[1].high)};
     }
     case Op::kCast:
       if (!IsInteger(e.args[0]->type)) return TypeRange(e.type);

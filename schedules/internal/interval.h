@@ -1,5 +1,5 @@
-// Interval analysis of integer expressions: the smallest and largest value an index can take, given the
-// ranges of the variables and the conditions under which it is evaluated.
+// Interval analysis of integer expressions: the smallest and largest value an index can take, given
+// the ranges of the variables and the conditions under which it is evaluated.
 //
 // The analysis is sound and not complete: an interval may be wider than the truth. Values beyond
 // +-kUnbounded are treated as unknown. Not thread safe; one object per walk over an expression.
@@ -30,7 +30,8 @@ class RangeAnalysis {
   using LoadRange = std::function<Interval(const Expr&)>;
 
   // `variables[i]` is the range of kVar i, `symbols[i]` that of kExtent i.
-  RangeAnalysis(std::vector<Interval> variables, std::vector<Interval> symbols, LoadRange load_range);
+  RangeAnalysis(std::vector<Interval> variables, std::vector<Interval> symbols,
+                LoadRange load_range);
 
   Interval Of(const Expr& e) const;
 

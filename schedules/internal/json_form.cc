@@ -36,7 +36,8 @@ json DataToJson(const DataSpec& data) {
   return j;
 }
 
-// Reads a workload; nlohmann's exceptions (a missing or mistyped field) leave it and are caught below.
+// Reads a workload; nlohmann's exceptions (a missing or mistyped field) leave it and are caught
+// below.
 class Reader {
  public:
   Result<Workload> Read(const json& j) {
@@ -62,9 +63,11 @@ class Reader {
     for (std::size_t i = 0; i < workload_.symbols.size(); ++i) {
       const Symbol& symbol = workload_.symbols[i];
       if (symbol.name == name)
-        return Extent{symbol.likely.empty() ? symbol.high : symbol.likely.front(), static_cast<int>(i)};
+        return Extent{symbol.likely.empty() ? symbol.high : symbol.likely.front(),
+                      static_cast<int>(i)};
     }
-    return BadInput(fmt::format("workload JSON: unknown symbolic extent '{}'; list it under symbols", name));
+    return BadInput(
+        fmt::format("workload JSON: unknown symbolic extent '{}'; list it under symbols", name));
   }
 
   Result<DataType> ReadType(const json& j) {
@@ -85,16 +88,18 @@ class Reader {
       known = true;
     }
     if (!known)
-      return BadInput(fmt::format("workload JSON: tensor {} has the unknown role '{}'; roles are input, "
-                                  "weight, output, temporary", tensor.name, role));
+      return BadInput(
+          fmt::format("workload JSON: tensor {} has the unknown role '{}'; roles are input, "
+                      "weight, output, temporary",
+                      tensor.name, role));
     for (const json& extent : j.at("shape")) {
       KINDRED_TRY(const Extent read, ReadExtent(extent));
       tensor.shape.push_back(read);
     }
     if (j.contains("data")) {
       const json& data = j.at("data");
-      tensor.data = {data.at("kind").get<std::string>(), data.value("low", 0.0), data.value("high", 0.0),
-                     data.value("density", 1.0), data.value("file", "")};
+      tensor.data = {data.at("kind").get<std::string>(), data.value("low", 0.0),
+                     data.value("high", 0.0), data.value("density", 1.0), data.value("file", "")};
     }
     workload_.tensors.push_back(std::move(tensor));
     return {};
@@ -106,8 +111,8 @@ class Reader {
     for (std::size_t i = 0; i < workload_.tensors.size(); ++i)
       if (workload_.tensors[i].name == name) stage.tensor = static_cast<int>(i);
     if (stage.tensor < 0)
-      return BadInput(fmt::format("workload JSON: a stage computes '{}', which is not among the tensors",
-                                  name));
+      return BadInput(fmt::format(
+          "workload JSON: a stage computes '{}', which is not among the tensors", name));
     for (const json& axis : j.at("axes")) {
       KINDRED_TRY(const Extent extent, ReadExtent(axis.at("extent")));
       stage.axes.push_back({axis.at("name").get<std::string>(), extent});
@@ -121,7 +126,8 @@ class Reader {
       known = true;
     }
     if (!known)
-      return BadInput(fmt::format("workload JSON: stage {} has the unknown combiner '{}'", name, combiner));
+      return BadInput(
+          fmt::format("workload JSON: stage {} has the unknown combiner '{}'", name, combiner));
     if (stage.combiner != Combiner::kNone) {
       KINDRED_TRY(stage.accumulator, ReadType(j.at("accumulator")));
     }
@@ -129,10 +135,11 @@ class Reader {
     const std::string where = fmt::format("workload JSON, body of {}", name);
     KINDRED_TRY(auto tokens, Tokenize(body, where));
     const DataType type = workload_.tensors[static_cast<std::size_t>(stage.tensor)].type;
-    KINDRED_TRY(stage.body, Parser(std::move(tokens), where)
-                                .RunExpression(workload_, stage.axes,
-                                               stage.combiner == Combiner::kNone ? std::optional(type)
-                                                                                 : std::nullopt));
+    KINDRED_TRY(
+        stage.body,
+        Parser(std::move(tokens), where)
+            .RunExpression(workload_, stage.axes,
+                           stage.combiner == Combiner::kNone ? std::optional(type) : std::nullopt));
     workload_.stages.push_back(std::move(stage));
     return {};
   }
@@ -154,7 +161,8 @@ json WorkloadToJson(const Workload& workload) {
               {"atomics", workload.contract.atomics},
               {"fast_math", workload.contract.fast_math}}}};
   for (const Symbol& s : workload.symbols)
-    j["symbols"].push_back({{"name", s.name}, {"low", s.low}, {"high", s.high}, {"likely", s.likely}});
+    j["symbols"].push_back(
+        {{"name", s.name}, {"low", s.low}, {"high", s.high}, {"likely", s.likely}});
   for (const Tensor& tensor : workload.tensors) {
     json t = {{"name", tensor.name},
               {"type", kindred::Name(tensor.type)},

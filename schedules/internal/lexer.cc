@@ -10,9 +10,7 @@
 namespace kindred {
 namespace {
 
-bool IsNameStart(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-}
+bool IsNameStart(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 bool IsNamePart(char c) { return IsNameStart(c) || IsDigit(c); }
 
@@ -43,7 +41,8 @@ class Lexer {
         std::size_t end = place_;
         while (end < text_.size() && IsNamePart(text_[end])) ++end;
         Add(TokenKind::kName, end);
-      } else if (IsDigit(c) || (c == '.' && place_ + 1 < text_.size() && IsDigit(text_[place_ + 1]))) {
+      } else if (IsDigit(c) ||
+                 (c == '.' && place_ + 1 < text_.size() && IsDigit(text_[place_ + 1]))) {
         KINDRED_CHECK(Number());
       } else if (c == '"') {
         KINDRED_CHECK(Quoted());
@@ -145,11 +144,13 @@ class Lexer {
         ++place_;
       } else if (escaped == 'x' && place_ + 3 < text_.size() && HexDigit(text_[place_ + 2]) >= 0 &&
                  HexDigit(text_[place_ + 3]) >= 0) {
-        token.text += static_cast<char>(HexDigit(text_[place_ + 2]) * 16 + HexDigit(text_[place_ + 3]));
+        token.text +=
+            static_cast<char>(HexDigit(text_[place_ + 2]) * 16 + HexDigit(text_[place_ + 3]));
         place_ += 3;
       } else {
-        return Fail({line_, static_cast<int>(place_ - line_start_) + 1},
-                    "unknown escape; inside quotes write \\\" , \\\\ or \\x with two digits 0-9a-f");
+        return Fail(
+            {line_, static_cast<int>(place_ - line_start_) + 1},
+            "unknown escape; inside quotes write \\\" , \\\\ or \\x with two digits 0-9a-f");
       }
     }
     return Fail(start_, "this quoted name does not end on its line");
@@ -168,17 +169,19 @@ class Lexer {
       return Fail(start_, byte >= 0x20 && byte < 0x7f
                               ? fmt::format("unexpected character '{}'", c)
                               : fmt::format("unexpected byte 0x{:02x}; names with such characters "
-                                            "stand in double quotes", byte));
+                                            "stand in double quotes",
+                                            byte));
     }
     Add(TokenKind::kSymbol, place_ + 1);
     if (c == '[' || c == '(') open_.push_back(tokens_.back());
     if (c == ']' || c == ')') {
       const char* match = c == ']' ? "[" : "(";
-      if (open_.empty()) return Fail(start_, fmt::format("'{}' without a '{}' before it", c, match));
+      if (open_.empty())
+        return Fail(start_, fmt::format("'{}' without a '{}' before it", c, match));
       if (open_.back().text != match)
-        return Fail(start_, fmt::format("'{}' closes the '{}' at line {}, column {}", c,
-                                        open_.back().text, open_.back().position.line,
-                                        open_.back().position.column));
+        return Fail(start_,
+                    fmt::format("'{}' closes the '{}' at line {}, column {}", c, open_.back().text,
+                                open_.back().position.line, open_.back().position.column));
       open_.pop_back();
     }
     return {};

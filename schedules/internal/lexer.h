@@ -1,7 +1,7 @@
 // Tokens of the workload language (docs/workload_language.md).
 //
-// A statement ends with its line, but for lines that end inside brackets; so kNewline appears only outside
-// brackets. `#` starts a comment. The text must outlive nothing: tokens own their names.
+// A statement ends with its line, but for lines that end inside brackets; so kNewline appears only
+// outside brackets. `#` starts a comment. The text must outlive nothing: tokens own their names.
 #pragma once
 
 #include <cstdint>
@@ -21,13 +21,15 @@ enum class TokenKind : std::uint8_t { kName, kInteger, kNumber, kSymbol, kNewlin
 
 struct Token {
   TokenKind kind = TokenKind::kEnd;
-  std::string text;             // of names (unquoted) and symbols
-  bool quoted = false;          // a "name in quotes": never a keyword or function
-  std::uint64_t integer = 0;    // kInteger; at most 2^63
-  double number = 0;            // kNumber, kInteger
+  std::string text;           // of names (unquoted) and symbols
+  bool quoted = false;        // a "name in quotes": never a keyword or function
+  std::uint64_t integer = 0;  // kInteger; at most 2^63
+  double number = 0;          // kNumber, kInteger
   SourcePosition position;
 
-  bool IsSymbol(std::string_view symbol) const { return kind == TokenKind::kSymbol && text == symbol; }
+  bool IsSymbol(std::string_view symbol) const {
+    return kind == TokenKind::kSymbol && text == symbol;
+  }
   bool IsWord(std::string_view word) const {
     return kind == TokenKind::kName && !quoted && text == word;
   }

@@ -131,28 +131,20 @@ ExprPtr InitialValue(Combiner combiner, DataType accumulator) {
   };
   const double infinity = std::numeric_limits<double>::infinity();
   switch (combiner) {
-    case Combiner::kProd:
-      return constant(1, 1);
-    case Combiner::kMax:
-      return constant(-infinity, is_float ? 0 : IntegerLowest(accumulator));
-    case Combiner::kMin:
-      return constant(infinity, is_float ? 0 : IntegerHighest(accumulator));
-    default:
-      return constant(0, 0);
+    case Combiner::kProd: return constant(1, 1);
+    case Combiner::kMax: return constant(-infinity, is_float ? 0 : IntegerLowest(accumulator));
+    case Combiner::kMin: return constant(infinity, is_float ? 0 : IntegerHighest(accumulator));
+    default: return constant(0, 0);
   }
 }
 
 ExprPtr Combine(Combiner combiner, const ExprPtr& accumulated, const ExprPtr& value) {
   const ExprPtr v = CastExpr(accumulated->type, value);
   switch (combiner) {
-    case Combiner::kProd:
-      return BinaryExpr(Op::kMul, accumulated, v);
-    case Combiner::kMax:
-      return BinaryExpr(Op::kMax, accumulated, v);
-    case Combiner::kMin:
-      return BinaryExpr(Op::kMin, accumulated, v);
-    default:
-      return BinaryExpr(Op::kAdd, accumulated, v);
+    case Combiner::kProd: return BinaryExpr(Op::kMul, accumulated, v);
+    case Combiner::kMax: return BinaryExpr(Op::kMax, accumulated, v);
+    case Combiner::kMin: return BinaryExpr(Op::kMin, accumulated, v);
+    default: return BinaryExpr(Op::kAdd, accumulated, v);
   }
 }
 

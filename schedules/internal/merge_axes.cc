@@ -1,11 +1,11 @@
 // Merging of neighbouring axes: an optimistic fixpoint.
 //
-// A pair (d, d+1) of a tensor's dimensions stays mergeable only while every access to the tensor indexes
-// it with two plain axes (a, b) that form a mergeable pair of the accessing stage; a pair (a, b) of a
-// stage's axes stays mergeable only while a and b appear nowhere in the stage but together, as such
-// pairs. Both sets start full and shrink until nothing changes; what is left is merged at once. A store
-// is an access too (with the spatial axes in order), so merged spatial axes are neighbours. Fixed extents
-// only; the one axis of argmax and argmin never merges.
+// A pair (d, d+1) of a tensor's dimensions stays mergeable only while every access to the tensor
+// indexes it with two plain axes (a, b) that form a mergeable pair of the accessing stage; a pair
+// (a, b) of a stage's axes stays mergeable only while a and b appear nowhere in the stage but
+// together, as such pairs. Both sets start full and shrink until nothing changes; what is left is
+// merged at once. A store is an access too (with the spatial axes in order), so merged spatial axes
+// are neighbours. Fixed extents only; the one axis of argmax and argmin never merges.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -22,8 +22,8 @@ struct Access {
 };
 
 struct StageAccesses {
-  std::vector<Access> accesses;         // reads, and the store
-  std::vector<bool> elsewhere;          // per axis: also appears outside plain indices
+  std::vector<Access> accesses;  // reads, and the store
+  std::vector<bool> elsewhere;   // per axis: also appears outside plain indices
 };
 
 StageAccesses Collect(const Stage& stage) {
@@ -100,7 +100,8 @@ class Merger {
         auto mergeable = dims_[static_cast<std::size_t>(access.tensor)].begin();
         for (std::size_t d = 0; d + 1 < access.axes.size(); ++d, ++mergeable) {
           if (!*mergeable) continue;
-          if (Possible(s, access, d) && pairs_[s].contains({access.axes[d], access.axes[d + 1]})) continue;
+          if (Possible(s, access, d) && pairs_[s].contains({access.axes[d], access.axes[d + 1]}))
+            continue;
           *mergeable = false;
           changed = true;
         }
@@ -116,7 +117,8 @@ class Merger {
     for (const Access& access : stages_[s].accesses) {
       const auto& dims = dims_[static_cast<std::size_t>(access.tensor)];
       for (std::size_t d = 0; d < access.axes.size(); ++d) {
-        if (access.axes[d] == a && !(d + 1 < access.axes.size() && access.axes[d + 1] == b && dims[d]))
+        if (access.axes[d] == a &&
+            !(d + 1 < access.axes.size() && access.axes[d + 1] == b && dims[d]))
           return false;
         if (access.axes[d] == b && !(d > 0 && access.axes[d - 1] == a && dims[d - 1])) return false;
       }
@@ -135,7 +137,8 @@ class Merger {
 
   void MergeStage(std::size_t s) {
     Stage& stage = workload_.stages[s];
-    std::map<int, int> follows(pairs_[s].begin(), pairs_[s].end());  // axis -> the one merged after it
+    std::map<int, int> follows(pairs_[s].begin(),
+                               pairs_[s].end());  // axis -> the one merged after it
     std::set<int> absorbed;
     for (const auto& [first, second] : follows) absorbed.insert(second);
     std::vector<ExprPtr> values(stage.axes.size());
@@ -160,7 +163,8 @@ class Merger {
       std::vector<ExprPtr> indices;
       for (std::size_t d = 0; d < e->args.size(); ++d)
         if (d == 0 || !dims[d - 1]) indices.push_back(e->args[d]);
-      return indices.size() == e->args.size() ? nullptr : LoadExpr(e->index, std::move(indices), e->type);
+      return indices.size() == e->args.size() ? nullptr
+                                              : LoadExpr(e->index, std::move(indices), e->type);
     });
     stage.axes = std::move(axes);
     stage.spatial = spatial;
@@ -168,8 +172,8 @@ class Merger {
 
   Workload& workload_;
   std::vector<StageAccesses> stages_;
-  std::vector<std::vector<bool>> dims_;                // per tensor, per pair (d, d+1)
-  std::vector<std::set<std::pair<int, int>>> pairs_;   // per stage
+  std::vector<std::vector<bool>> dims_;               // per tensor, per pair (d, d+1)
+  std::vector<std::set<std::pair<int, int>>> pairs_;  // per stage
 };
 
 }  // namespace

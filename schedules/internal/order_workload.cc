@@ -1,9 +1,10 @@
 // The last pass of the canonical form: order and names.
 //
-// Operands of commutative operators are ordered by how much they are, then by colour (which depends on
-// structure only); with them fixed, a walk from the outputs visits everything in one order: stages before
-// their readers, inputs at first use, reduction axes at first appearance. Operands of equal colour are
-// interchangeable but for graphs on which colour refinement is blind; they keep their order.
+// Operands of commutative operators are ordered by how much they are, then by colour (which depends
+// on structure only); with them fixed, a walk from the outputs visits everything in one order:
+// stages before their readers, inputs at first use, reduction axes at first appearance. Operands of
+// equal colour are interchangeable but for graphs on which colour refinement is blind; they keep
+// their order.
 #include <algorithm>
 #include <tuple>
 #include <unordered_map>
@@ -30,7 +31,8 @@ class Orderer {
     }
     done_.assign(workload_.stages.size(), false);
     for (std::size_t s = 0; s < workload_.stages.size(); ++s)
-      if (workload_.tensors[static_cast<std::size_t>(workload_.stages[s].tensor)].role == Role::kOutput)
+      if (workload_.tensors[static_cast<std::size_t>(workload_.stages[s].tensor)].role ==
+          Role::kOutput)
         VisitStage(s);
     Number();
     result_.contract = workload_.contract;
@@ -38,7 +40,8 @@ class Orderer {
   }
 
  private:
-  // What is put first: no constants, many axes, inputs before weights, the outer spatial axes, many nodes.
+  // What is put first: no constants, many axes, inputs before weights, the outer spatial axes, many
+  // nodes.
   struct Weight {
     bool constant;
     int axes;  // that it uses
@@ -88,7 +91,8 @@ class Orderer {
     if (done_[s]) return;
     done_[s] = true;
     const Stage& stage = workload_.stages[s];
-    for (int a = 0; a < stage.spatial; ++a) UseExtent(stage.axes[static_cast<std::size_t>(a)].extent);
+    for (int a = 0; a < stage.spatial; ++a)
+      UseExtent(stage.axes[static_cast<std::size_t>(a)].extent);
     Visit(*bodies_[s], [this](const Expr& e) {
       if (e.op == Op::kExtent) UseExtent({1, e.index});
       if (e.op != Op::kLoad) return;
@@ -132,7 +136,8 @@ class Orderer {
 
   Stage Finished(std::size_t s) const {
     const Stage& old = workload_.stages[s];
-    // Spatial axes stay; reduction axes in the order in which the body first uses them, unused ones last.
+    // Spatial axes stay; reduction axes in the order in which the body first uses them, unused ones
+    // last.
     std::vector<int> order;
     std::vector<bool> placed(old.axes.size());
     const auto place = [&](int axis) {
@@ -164,7 +169,8 @@ class Orderer {
     return stage;
   }
 
-  // The axes of `e` in order; those of an affine sum by colour, because it is printed in axis order.
+  // The axes of `e` in order; those of an affine sum by colour, because it is printed in axis
+  // order.
   template <typename Place>
   void PlaceInOrder(std::size_t s, const Expr& e, const Place& place) const {
     if (e.op == Op::kVar) return place(e.index);
@@ -190,7 +196,8 @@ class Orderer {
     if (e->op == Op::kExtent) copy->index = new_symbol_[static_cast<std::size_t>(e->index)];
     for (ExprPtr& arg : copy->args) arg = Renamed(arg, values);
     if (e->type == DataType::kI64)
-      if (const auto affine = AsAffine(*copy, static_cast<int>(values.size()))) return FromAffine(*affine);
+      if (const auto affine = AsAffine(*copy, static_cast<int>(values.size())))
+        return FromAffine(*affine);
     return copy;
   }
 

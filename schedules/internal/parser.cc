@@ -91,7 +91,8 @@ Result<ExprPtr> Parser::RunExpression(const Workload& workload, std::span<const 
   const Value value = Expression();
   if (!value.expr) return *error_;
   if (Peek().kind != TokenKind::kNewline || Peek(1).kind != TokenKind::kEnd) {
-    Fail(Peek().position, fmt::format("the expression should end here, but {} follows", Shown(Peek())));
+    Fail(Peek().position,
+         fmt::format("the expression should end here, but {} follows", Shown(Peek())));
     return *error_;
   }
   if (!reductions_.empty()) {
@@ -106,9 +107,11 @@ Result<ExprPtr> Parser::RunExpression(const Workload& workload, std::span<const 
 bool Parser::Statement() {
   const Token& first = Peek();
   if (first.kind != TokenKind::kName)
-    return Fail(first.position,
-                fmt::format("a statement starts with input, weight, output, symbol, allow, workload or "
-                            "the name of a tensor, not with {}", Shown(first)));
+    return Fail(
+        first.position,
+        fmt::format("a statement starts with input, weight, output, symbol, allow, workload or "
+                    "the name of a tensor, not with {}",
+                    Shown(first)));
   const Token& second = Peek(1);
   if (second.kind == TokenKind::kName || first.IsWord("allow")) {
     if (AcceptWord("input")) return InputStatement(Role::kInput);
@@ -117,9 +120,11 @@ bool Parser::Statement() {
     if (AcceptWord("workload")) return WorkloadName();
     if (AcceptWord("symbol") || second.IsWord("in")) return SymbolStatement();
     if (!first.IsWord("output"))
-      return Fail(first.position,
-                  fmt::format("unknown statement '{}'; statements start with input, weight, output, "
-                              "symbol, allow, workload or the name of a tensor", first.text));
+      return Fail(
+          first.position,
+          fmt::format("unknown statement '{}'; statements start with input, weight, output, "
+                      "symbol, allow, workload or the name of a tensor",
+                      first.text));
   }
   return StageStatement();
 }
@@ -132,11 +137,13 @@ bool Parser::WorkloadName() {
 bool Parser::DeclaredName(std::string& name, std::string_view what) {
   const Token& token = Next();
   if (token.kind != TokenKind::kName)
-    return Fail(token.position, fmt::format("expected the name of {}, found {}", what, Shown(token)));
+    return Fail(token.position,
+                fmt::format("expected the name of {}, found {}", what, Shown(token)));
   if (!token.quoted && IsReserved(token.text))
     return Fail(token.position,
                 fmt::format("'{}' is a word of the language; choose another name, or write it in "
-                            "double quotes", token.text));
+                            "double quotes",
+                            token.text));
   if (token.text.empty()) return Fail(token.position, "a name cannot be empty");
   name = token.text;
   return true;
@@ -159,7 +166,8 @@ bool Parser::ParseSigned(double& value, std::string_view what) {
   else if (token.kind == TokenKind::kNumber)
     value = token.number;
   else
-    return Fail(token.position, fmt::format("expected {} (a number), found {}", what, Shown(token)));
+    return Fail(token.position,
+                fmt::format("expected {} (a number), found {}", what, Shown(token)));
   if (negative) value = -value;
   return true;
 }
@@ -168,9 +176,11 @@ bool Parser::ParseType(DataType& type, std::string_view where) {
   const Token& token = Next();
   const auto parsed = token.kind == TokenKind::kName ? ParseDataType(token.text) : std::nullopt;
   if (!parsed)
-    return Fail(token.position,
-                fmt::format("expected a type {}, found {}; types are f64 f32 f16 bf16 f8e4m3 f8e5m2 "
-                            "i64 i32 i8 u8 bool c64", where, Shown(token)));
+    return Fail(
+        token.position,
+        fmt::format("expected a type {}, found {}; types are f64 f32 f16 bf16 f8e4m3 f8e5m2 "
+                    "i64 i32 i8 u8 bool c64",
+                    where, Shown(token)));
   type = *parsed;
   return true;
 }
@@ -180,9 +190,11 @@ bool Parser::ParseExtent(Extent& extent, std::string_view what) {
   if (token.kind == TokenKind::kName) {
     const auto found = extents_.find(token.text);
     if (found == extents_.end())
-      return Fail(token.position,
-                  fmt::format("unknown extent '{}'; declare it with 'symbol {} in 1..N', or name it "
-                              "where it first stands: [{}=50]", token.text, token.text, token.text));
+      return Fail(
+          token.position,
+          fmt::format("unknown extent '{}'; declare it with 'symbol {} in 1..N', or name it "
+                      "where it first stands: [{}=50]",
+                      token.text, token.text, token.text));
     extent = found->second;
     Next();
     return true;
@@ -255,8 +267,8 @@ bool Parser::InputStatement(Role role) {
   const SourcePosition position = Peek().position;
   if (!DeclaredName(tensor.name, "a tensor")) return false;
   if (tensors_.contains(tensor.name))
-    return Fail(position, fmt::format("the name '{}' is used twice; give each tensor its own",
-                                      tensor.name));
+    return Fail(position,
+                fmt::format("the name '{}' is used twice; give each tensor its own", tensor.name));
   if (!Expect(":", "the tensor's name") || !ParseType(tensor.type, "after ':'") ||
       !Expect("[", "the type"))
     return false;
@@ -267,7 +279,8 @@ bool Parser::InputStatement(Role role) {
       Next();
       if (extents_.contains(name.text))
         return Fail(name.position, fmt::format("the extent '{}' is declared twice; later uses have "
-                                               "no '='", name.text));
+                                               "no '='",
+                                               name.text));
       if (!ParseExtent(extent, "an extent")) return false;
       extents_.emplace(name.text, extent);
     } else if (!ParseExtent(extent, "an extent")) {
@@ -284,8 +297,8 @@ bool Parser::InputStatement(Role role) {
   return true;
 }
 
-// data uniform(low, high) | normal(mean, deviation) | index(low, high) | mask(density) | file("path"),
-// each but mask with an optional ` density D`.
+// data uniform(low, high) | normal(mean, deviation) | index(low, high) | mask(density) |
+// file("path"), each but mask with an optional ` density D`.
 bool Parser::Data(Tensor& tensor) {
   const Token& kind = Next();
   DataSpec& data = tensor.data;
@@ -305,7 +318,8 @@ bool Parser::Data(Tensor& tensor) {
     data.file = path.text;
   } else {
     return Fail(kind.position, fmt::format("unknown kind of data '{}'; known are uniform, normal, "
-                                           "index, mask, file", kind.text));
+                                           "index, mask, file",
+                                           kind.text));
   }
   if (!Expect(")", "the kind of data")) return false;
   if (AcceptWord("density") && !ParseSigned(data.density, "the density")) return false;
@@ -320,19 +334,24 @@ bool Parser::StageAxes() {
     if (token.kind != TokenKind::kName)
       return Fail(token.position,
                   fmt::format("expected the name of an axis, found {}; a dimension of extent 1 is "
-                              "written u=1", Shown(token)));
+                              "written u=1",
+                              Shown(token)));
     const Token& after = Peek(1);
     if (after.IsSymbol("[") || after.IsSymbol("+") || after.IsSymbol("*") || after.IsSymbol("-"))
-      return Fail(token.position,
-                  "stores at computed places (scatter) are not supported yet in this version; the left "
-                  "side names one axis per dimension", ErrorKind::kUnsupported);
+      return Fail(
+          token.position,
+          "stores at computed places (scatter) are not supported yet in this version; the left "
+          "side names one axis per dimension",
+          ErrorKind::kUnsupported);
     if (!DeclaredName(axis.name, "an axis")) return false;
     if (FindAxis(axis.name) >= 0)
       return Fail(axis.position, fmt::format("the axis '{}' appears twice", axis.name));
     const auto extent = extents_.find(axis.name);
     if (extent != extents_.end() && extent->second.symbol >= 0)
-      return Fail(axis.position, fmt::format("the axis '{}' has the name of a symbolic extent; rename "
-                                             "the axis, for example {}_", axis.name, axis.name));
+      return Fail(axis.position,
+                  fmt::format("the axis '{}' has the name of a symbolic extent; rename "
+                              "the axis, for example {}_",
+                              axis.name, axis.name));
     if (Accept("=")) {
       Extent value;
       if (!ParseExtent(value, "an extent")) return false;
@@ -362,8 +381,8 @@ bool Parser::StageStatement() {
   const SourcePosition position = Peek().position;
   if (!DeclaredName(target.name, "a tensor")) return false;
   if (tensors_.contains(target.name))
-    return Fail(position, fmt::format("the name '{}' is used twice; give each tensor its own",
-                                      target.name));
+    return Fail(position,
+                fmt::format("the name '{}' is used twice; give each tensor its own", target.name));
   const bool typed = Accept(":");
   if (typed && !ParseType(target.type, "after ':'")) return false;
   if (!Expect("[", typed ? "the type" : "the tensor's name") || !StageAxes()) return false;

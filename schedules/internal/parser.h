@@ -1,10 +1,11 @@
 // Recursive-descent parser of the workload language (docs/workload_language.md).
 //
-// One statement at a time: the right-hand side is parsed straight into expressions whose variables are the
-// statement's axes (AxisInfo), reads of plain axes are noted, and at the statement's end extents are
-// inferred, nested reductions become stages of their own, and variables are renumbered per stage. The whole
-// workload is then checked (internal/check_workload.h), with failures traced back to a place in the text.
-// The first error wins. Recursion and the size of expressions are bounded, so any text is safe.
+// One statement at a time: the right-hand side is parsed straight into expressions whose variables
+// are the statement's axes (AxisInfo), reads of plain axes are noted, and at the statement's end
+// extents are inferred, nested reductions become stages of their own, and variables are renumbered
+// per stage. The whole workload is then checked (internal/check_workload.h), with failures traced
+// back to a place in the text. The first error wins. Recursion and the size of expressions are
+// bounded, so any text is safe.
 #pragma once
 
 #include <map>
@@ -22,12 +23,13 @@ namespace kindred {
 
 class Parser {
  public:
-  Parser(std::vector<Token> tokens, std::string_view file) : tokens_(std::move(tokens)), file_(file) {}
+  Parser(std::vector<Token> tokens, std::string_view file)
+      : tokens_(std::move(tokens)), file_(file) {}
 
   Result<Workload> Run();
 
-  // For the JSON form: one expression over given axes of a stage of `workload`, without reductions. A
-  // constant alone takes `type`.
+  // For the JSON form: one expression over given axes of a stage of `workload`, without reductions.
+  // A constant alone takes `type`.
   Result<ExprPtr> RunExpression(const Workload& workload, std::span<const Axis> axes,
                                 std::optional<DataType> type);
 
@@ -39,7 +41,8 @@ class Parser {
     bool visible = true;  // a reduction axis only inside its reduction
     std::optional<Extent> extent;
   };
-  // A read whose index is a plain axis: the axis has that dimension's extent, unless told otherwise.
+  // A read whose index is a plain axis: the axis has that dimension's extent, unless told
+  // otherwise.
   struct Binding {
     int axis, tensor, dimension;
     bool padded;
@@ -68,7 +71,8 @@ class Parser {
   bool Accept(std::string_view symbol);
   bool AcceptWord(std::string_view word);
   bool Expect(std::string_view symbol, std::string_view after);
-  bool Fail(SourcePosition position, std::string_view message, ErrorKind kind = ErrorKind::kBadInput);
+  bool Fail(SourcePosition position, std::string_view message,
+            ErrorKind kind = ErrorKind::kBadInput);
   Value FailValue(SourcePosition position, std::string_view message,
                   ErrorKind kind = ErrorKind::kBadInput);
   std::string Shown(const Token& token) const;

@@ -11,8 +11,8 @@
 namespace kindred {
 namespace {
 
-constexpr int kMaxNesting = 150;  // of brackets and prefix operators in the text
-constexpr int kMaxDepth = 400;    // of an expression tree
+constexpr int kMaxNesting = 150;            // of brackets and prefix operators in the text
+constexpr int kMaxDepth = 400;              // of an expression tree
 constexpr std::int64_t kMaxSize = 100'000;  // nodes of an expression, written out as a tree
 
 std::optional<Combiner> CombinerNamed(std::string_view name) {
@@ -65,14 +65,15 @@ Parser::Value Parser::Finish(ExprPtr e, bool literal, SourcePosition position) {
 Parser::Value Parser::Binary(Op op, const Token& where, Value a, Value b) {
   if (!a.expr || !b.expr) return {};
   if ((op == Op::kDiv || op == Op::kMod) && IsInt(*b.expr, 0))
-    if (op == Op::kMod || !IsFloat(a.expr->type)) return FailValue(where.position, "division by zero");
+    if (op == Op::kMod || !IsFloat(a.expr->type))
+      return FailValue(where.position, "division by zero");
   const auto types = [&] {
     return fmt::format("{} and {}", Name(a.expr->type), Name(b.expr->type));
   };
   if (op == Op::kAnd || op == Op::kOr) {
     if (a.expr->type != DataType::kBool || b.expr->type != DataType::kBool)
-      return FailValue(where.position,
-                       fmt::format("'{}' joins conditions, not {}; compare first", where.text, types()));
+      return FailValue(where.position, fmt::format("'{}' joins conditions, not {}; compare first",
+                                                   where.text, types()));
   }
   ExprPtr e = BinaryExpr(op, a.expr, b.expr);
   if (e->op == op && e->args.size() == 2 && e->args[0]->type != e->args[1]->type) {
@@ -126,8 +127,8 @@ Parser::Value Parser::NotExpression() {
   --depth_;
   if (!value.expr) return {};
   if (value.expr->type != DataType::kBool)
-    return FailValue(where.position, fmt::format("'not' takes a condition, not {}",
-                                                 Name(value.expr->type)));
+    return FailValue(where.position,
+                     fmt::format("'not' takes a condition, not {}", Name(value.expr->type)));
   return Finish(UnaryExpr(Op::kNot, value.expr), false, where.position);
 }
 
@@ -145,8 +146,10 @@ Parser::Value Parser::Comparison() {
   if (comparison())
     return FailValue(Peek().position, "comparisons do not chain; write a <= b and b < c");
   if (where.text[0] == '>') std::swap(left, right);
-  const Op op = where.text == "==" ? Op::kEqual : where.text == "!=" ? Op::kNotEqual
-                : where.text.size() == 2 ? Op::kLessEqual : Op::kLess;
+  const Op op = where.text == "=="       ? Op::kEqual
+                : where.text == "!="     ? Op::kNotEqual
+                : where.text.size() == 2 ? Op::kLessEqual
+                                         : Op::kLess;
   return Binary(op, where, std::move(left), std::move(right));
 }
 
@@ -229,18 +232,22 @@ Parser::Value Parser::NamedPrimary() {
     const auto combiner = CombinerNamed(name.text);
     if (combiner && (bracket || Peek().IsSymbol("<"))) return Reduce(name, *combiner);
     if (combiner && *combiner != Combiner::kMax && *combiner != Combiner::kMin)
-      return FailValue(name.position, fmt::format("a reduction names its axes in brackets: {}[k](...)",
-                                                  name.text));
+      return FailValue(
+          name.position,
+          fmt::format("a reduction names its axes in brackets: {}[k](...)", name.text));
     if (Peek().IsSymbol("(")) return Call(name);
     if (IsReserved(name.text))
-      return FailValue(name.position, fmt::format("expected a value, found the word '{}'", name.text));
+      return FailValue(name.position,
+                       fmt::format("expected a value, found the word '{}'", name.text));
   }
   const auto tensor = tensors_.find(name.text);
   if (bracket) {
     if (tensor == tensors_.end())
-      return FailValue(name.position,
-                       fmt::format("unknown tensor '{}'; declare it (input {}: f32[...]) or compute it "
-                                   "in an earlier line", name.text, name.text));
+      return FailValue(
+          name.position,
+          fmt::format("unknown tensor '{}'; declare it (input {}: f32[...]) or compute it "
+                      "in an earlier line",
+                      name.text, name.text));
     return Load(name, tensor->second);
   }
   if (const int axis = FindAxis(name.text); axis >= 0)
@@ -252,16 +259,20 @@ Parser::Value Parser::NamedPrimary() {
     return Finish(IntExpr(extent->second.value), true, name.position);
   }
   if (tensor != tensors_.end())
-    return FailValue(name.position, fmt::format("'{}' is a tensor; read an element: {}[{}]", name.text,
-                                                name.text, workload_.tensors[static_cast<std::size_t>(
-                                                    tensor->second)].shape.empty() ? "" : "..."));
+    return FailValue(
+        name.position,
+        fmt::format("'{}' is a tensor; read an element: {}[{}]", name.text, name.text,
+                    workload_.tensors[static_cast<std::size_t>(tensor->second)].shape.empty()
+                        ? ""
+                        : "..."));
   for (const AxisInfo& axis : axes_)
     if (axis.name == name.text)
       return FailValue(name.position,
                        fmt::format("the axis '{}' is known only inside its reduction", name.text));
   return FailValue(name.position,
                    fmt::format("unknown name '{}'; axes stand on the left side or in a reduction's "
-                               "brackets", name.text));
+                               "brackets",
+                               name.text));
 }
 
 bool Parser::Arguments(std::vector<Value>& arguments) {
@@ -293,8 +304,9 @@ Parser::Value Parser::Load(const Token& name, int tensor) {
   }
   if (!Expect("]", "the indices")) return {};
   if (indices.size() != t.shape.size())
-    return FailValue(name.position, fmt::format("'{}' has {} dimensions but is read with {} indices",
-                                                t.name, t.shape.size(), indices.size()));
+    return FailValue(name.position,
+                     fmt::format("'{}' has {} dimensions but is read with {} indices", t.name,
+                                 t.shape.size(), indices.size()));
   bindings_.insert(bindings_.end(), own.begin(), own.end());
   return Finish(LoadExpr(tensor, std::move(indices), t.type), false, name.position);
 }
@@ -309,7 +321,8 @@ Parser::Value Parser::Padded(const Token& name) {
   // The bindings of the read itself are the last ones.
   std::size_t own = 0;
   for (const ExprPtr& index : load.expr->args) own += index->op == Op::kVar ? 1 : 0;
-  for (std::size_t i = bindings_.size() - own; i < bindings_.size(); ++i) bindings_[i].padded = true;
+  for (std::size_t i = bindings_.size() - own; i < bindings_.size(); ++i)
+    bindings_[i].padded = true;
   if (!Expect(",", "the read of a tensor")) return {};
   const SourcePosition value_position = Peek().position;
   const Value value = Expression();
@@ -326,10 +339,13 @@ Parser::Value Parser::Select(const Token& name) {
   std::vector<Value> arguments;
   if (!Arguments(arguments)) return {};
   if (arguments.size() != 3)
-    return FailValue(name.position, "select takes three arguments: select(condition, value, otherwise)");
+    return FailValue(name.position,
+                     "select takes three arguments: select(condition, value, otherwise)");
   if (arguments[0].expr->type != DataType::kBool)
-    return FailValue(name.position, fmt::format("the first argument of select must be a condition, not "
-                                                "{}; compare it", Name(arguments[0].expr->type)));
+    return FailValue(name.position,
+                     fmt::format("the first argument of select must be a condition, not "
+                                 "{}; compare it",
+                                 Name(arguments[0].expr->type)));
   ExprPtr a = arguments[1].expr;
   ExprPtr b = arguments[2].expr;
   if (arguments[1].literal && arguments[2].literal) {
@@ -342,8 +358,9 @@ Parser::Value Parser::Select(const Token& name) {
   }
   ExprPtr e = SelectExpr(arguments[0].expr, std::move(a), std::move(b));
   if (e->op == Op::kSelect && e->args[1]->type != e->args[2]->type)
-    return FailValue(name.position, fmt::format("select chooses between {} and {}; cast one of them",
-                                                Name(e->args[1]->type), Name(e->args[2]->type)));
+    return FailValue(name.position,
+                     fmt::format("select chooses between {} and {}; cast one of them",
+                                 Name(e->args[1]->type), Name(e->args[2]->type)));
   return Finish(std::move(e), false, name.position);
 }
 
@@ -358,21 +375,24 @@ Parser::Value Parser::Cast(const Token& name, DataType type) {
 Parser::Value Parser::Call(const Token& name) {
   const FunctionInfo* function = FindFunction(name.text);
   if (!function)
-    return FailValue(name.position, fmt::format("unknown function '{}'; known are {}, select, padded, "
-                                                "the types as casts (f32(x)), and the reductions sum "
-                                                "max min prod argmax argmin with axes in brackets",
-                                                name.text, KnownFunctions()));
+    return FailValue(name.position,
+                     fmt::format("unknown function '{}'; known are {}, select, padded, "
+                                 "the types as casts (f32(x)), and the reductions sum "
+                                 "max min prod argmax argmin with axes in brackets",
+                                 name.text, KnownFunctions()));
   std::vector<Value> arguments;
   if (!Arguments(arguments)) return {};
   const int count = static_cast<int>(arguments.size());
   if (count == 1 && (name.text == "max" || name.text == "min"))
-    return FailValue(name.position, fmt::format("{} of one value; a reduction names its axes: {}[k](...)",
-                                                name.text, name.text));
-  if (count < function->least || count > function->most)
     return FailValue(name.position,
-                     fmt::format("{} takes {}{} arguments, not {}", name.text, function->least,
-                                 function->most > function->least ? fmt::format(" to {}", function->most)
-                                                                  : "", count));
+                     fmt::format("{} of one value; a reduction names its axes: {}[k](...)",
+                                 name.text, name.text));
+  if (count < function->least || count > function->most)
+    return FailValue(
+        name.position,
+        fmt::format("{} takes {}{} arguments, not {}", name.text, function->least,
+                    function->most > function->least ? fmt::format(" to {}", function->most) : "",
+                    count));
   bool literal = true;
   std::vector<ExprPtr> expressions;
   for (Value& argument : arguments) {
@@ -380,8 +400,9 @@ Parser::Value Parser::Call(const Token& name) {
     ExprPtr e = argument.expr;
     if (argument.literal && function->floats) e = CastExpr(DataType::kF64, e);
     if (function->floats && !IsFloat(e->type))
-      return FailValue(name.position, fmt::format("{} takes floats, not {}; cast its argument: f32(...)",
-                                                  name.text, Name(e->type)));
+      return FailValue(name.position,
+                       fmt::format("{} takes floats, not {}; cast its argument: f32(...)",
+                                   name.text, Name(e->type)));
     expressions.push_back(std::move(e));
   }
   ExprPtr e = ApplyFunction(*function, expressions);
@@ -397,16 +418,20 @@ bool Parser::ReductionAxes(Reduction& reduction) {
     axis.position = Peek().position;
     if (!DeclaredName(axis.name, "a reduction axis")) return false;
     if (FindAxis(axis.name) >= 0)
-      return Fail(axis.position, fmt::format("'{}' is already an axis here; choose another name",
-                                             axis.name));
+      return Fail(axis.position,
+                  fmt::format("'{}' is already an axis here; choose another name", axis.name));
     const auto extent = extents_.find(axis.name);
     if (extent != extents_.end() && extent->second.symbol >= 0)
-      return Fail(axis.position, fmt::format("the axis '{}' has the name of a symbolic extent; rename "
-                                             "the axis", axis.name));
+      return Fail(axis.position,
+                  fmt::format("the axis '{}' has the name of a symbolic extent; rename "
+                              "the axis",
+                              axis.name));
     if (Peek().IsWord("in"))
-      return Fail(Peek().position,
-                  "ragged and triangular ranges ('p in a..b') are not supported yet in this version; "
-                  "a reduction axis has a fixed extent", ErrorKind::kUnsupported);
+      return Fail(
+          Peek().position,
+          "ragged and triangular ranges ('p in a..b') are not supported yet in this version; "
+          "a reduction axis has a fixed extent",
+          ErrorKind::kUnsupported);
     if (Accept("=")) {
       Extent value;
       if (!ParseExtent(value, "an extent")) return false;
@@ -430,8 +455,8 @@ Parser::Value Parser::Reduce(const Token& name, Combiner combiner) {
   if (!Expect("[", "the reduction's name") || !ReductionAxes(reduction)) return {};
   const bool arg = combiner == Combiner::kArgMax || combiner == Combiner::kArgMin;
   if (reduction.axes.empty())
-    return FailValue(name.position, fmt::format("{} without axes; name them: {}[k](...)", name.text,
-                                                name.text));
+    return FailValue(name.position,
+                     fmt::format("{} without axes; name them: {}[k](...)", name.text, name.text));
   if (arg && reduction.axes.size() != 1)
     return FailValue(name.position, fmt::format("{} reduces exactly one axis", name.text));
   if (!Expect("(", "the reduction axes")) return {};
@@ -454,9 +479,7 @@ Parser::Value Parser::Reduce(const Token& name, Combiner combiner) {
   const DataType body_type = reduction.body->type;
   const DataType accumulator = reduction.accumulator.value_or(DefaultAccumulator(body_type));
   const bool sums = combiner == Combiner::kSum || combiner == Combiner::kProd;
-  reduction.type = arg ? DataType::kI64
-                   : sums || reduction.accumulator ? accumulator
-                                                   : body_type;
+  reduction.type = arg ? DataType::kI64 : sums || reduction.accumulator ? accumulator : body_type;
   const int placeholder = kFirstReduction - static_cast<int>(reductions_.size());
   ExprPtr e = LoadExpr(placeholder, std::move(indices), reduction.type);
   reductions_.push_back(std::move(reduction));

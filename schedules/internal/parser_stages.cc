@@ -4,24 +4,9 @@
 #include <fmt/format.h>
 
 #include "schedules/internal/parser.h"
+#include "schedules/internal/printer.h"
 
 namespace kindred {
-namespace {
-
-std::string_view CombinerWord(Combiner combiner) {
-  switch (combiner) {
-    case Combiner::kNone: break;
-    case Combiner::kSum: return "sum";
-    case Combiner::kMax: return "max";
-    case Combiner::kMin: return "min";
-    case Combiner::kProd: return "prod";
-    case Combiner::kArgMax: return "argmax";
-    case Combiner::kArgMin: return "argmin";
-  }
-  return "value";
-}
-
-}  // namespace
 
 // Plain indices give extents; those of padded reads count only where no other read says anything.
 bool Parser::InferExtents() {
@@ -43,20 +28,23 @@ bool Parser::InferExtents() {
           axis.extent = extent;
         } else if (extent != *axis.extent) {
           const Tensor& other = workload_.tensors[static_cast<std::size_t>(first->tensor)];
-          return Fail(binding.position,
-                      fmt::format("the axis '{}' has extent {} from dimension {} of {}, but {} from "
-                                  "dimension {} of {}; fix the shapes, or write the extent: {}={}",
-                                  axis.name, shown(*axis.extent), first->dimension + 1, other.name,
-                                  shown(extent), binding.dimension + 1, t.name, axis.name,
-                                  shown(*axis.extent)));
+          return Fail(
+              binding.position,
+              fmt::format("the axis '{}' has extent {} from dimension {} of {}, but {} from "
+                          "dimension {} of {}; fix the shapes, or write the extent: {}={}",
+                          axis.name, shown(*axis.extent), first->dimension + 1, other.name,
+                          shown(extent), binding.dimension + 1, t.name, axis.name,
+                          shown(*axis.extent)));
         }
       }
       if (first) break;
     }
     if (!axis.extent)
-      return Fail(axis.position,
-                  fmt::format("the extent of axis '{}' does not follow from a plain index; write it "
-                              "out: {}=28", axis.name, axis.name));
+      return Fail(
+          axis.position,
+          fmt::format("the extent of axis '{}' does not follow from a plain index; write it "
+                      "out: {}=28",
+                      axis.name, axis.name));
   }
   return true;
 }
@@ -77,7 +65,8 @@ ExprPtr Parser::Remap(const ExprPtr& e, const std::vector<int>& axis_to_var,
 }
 
 std::string Parser::TemporaryName(const std::string& target, Combiner combiner) const {
-  const std::string base = fmt::format("{}_{}", target, CombinerWord(combiner));
+  const std::string base =
+      fmt::format("{}_{}", target, combiner == Combiner::kNone ? "value" : Name(combiner));
   std::string name = base;
   for (int i = 2; tensors_.contains(name) || name == target; ++i) name = base + std::to_string(i);
   return name;
@@ -116,7 +105,9 @@ bool Parser::FinishStage(Tensor target, bool typed, Value value, SourcePosition 
   if (!InferExtents()) return false;
   ExprPtr body = value.expr;
   if (value.literal) {
-    const DataType type = typed ? target.type : body->op == Op::kFloat ? DataType::kF32 : DataType::kI64;
+    const DataType type = typed                    ? target.type
+                          : body->op == Op::kFloat ? DataType::kF32
+                                                   : DataType::kI64;
     body = CastExpr(type, body);
   }
   const bool whole = body->op == Op::kLoad && !reductions_.empty() &&
@@ -130,7 +121,8 @@ bool Parser::FinishStage(Tensor target, bool typed, Value value, SourcePosition 
     temporary.name = TemporaryName(target.name, reduction.combiner);
     temporary.type = reduction.type;
     temporary.role = Role::kTemporary;
-    reduction_tensors_.push_back(AddStage(std::move(temporary), reduction.free, &reduction, reduction.body,
+    reduction_tensors_.push_back(AddStage(std::move(temporary), reduction.free, &reduction,
+                                          reduction.body,
                                           place == positions_.end() ? position : place->second));
   }
   std::vector<int> spatial;

@@ -18,7 +18,16 @@ namespace {
 std::string Quoted(std::string_view name) { return QuoteName(name, IsReserved(name)); }
 
 // How tightly an expression binds, from the parser's levels.
-enum Level { kLevelOr = 1, kLevelAnd, kLevelNot, kLevelCompare, kLevelSum, kLevelProduct, kLevelUnary, kLevelPrimary };
+enum Level {
+  kLevelOr = 1,
+  kLevelAnd,
+  kLevelNot,
+  kLevelCompare,
+  kLevelSum,
+  kLevelProduct,
+  kLevelUnary,
+  kLevelPrimary
+};
 
 std::string PrintNumber(double value, DataType type) {
   if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
@@ -31,7 +40,8 @@ std::string PrintNumber(double value, DataType type) {
 
 class ExprPrinter {
  public:
-  ExprPrinter(const Workload& workload, std::span<const Axis> axes) : workload_(workload), axes_(axes) {}
+  ExprPrinter(const Workload& workload, std::span<const Axis> axes)
+      : workload_(workload), axes_(axes) {}
 
   // `type`: what the reader takes a constant here for.
   void Print(const Expr& e, int level, std::optional<DataType> type) {
@@ -85,7 +95,8 @@ class ExprPrinter {
     out_ += PlainConstant(e, type) ? text : fmt::format("{}({})", Name(e.type), text);
   }
 
-  void PrintList(const std::vector<ExprPtr>& args, std::optional<DataType> type, std::size_t from = 0) {
+  void PrintList(const std::vector<ExprPtr>& args, std::optional<DataType> type,
+                 std::size_t from = 0) {
     for (std::size_t i = from; i < args.size(); ++i) {
       if (i > from) out_ += ", ";
       Print(*args[i], kLevelOr, type);
@@ -151,12 +162,8 @@ class ExprPrinter {
       case Op::kNotEqual: return PrintInfix(e, "!=", kLevelSum, kLevelSum);
       case Op::kAnd: return PrintInfix(e, " and ", kLevelAnd, kLevelNot);
       case Op::kOr: return PrintInfix(e, " or ", kLevelOr, kLevelAnd);
-      case Op::kNot:
-        out_ += "not ";
-        return Print(*e.args[0], kLevelNot, std::nullopt);
-      case Op::kNeg:
-        out_ += '-';
-        return Print(*e.args[0], kLevelUnary, std::nullopt);
+      case Op::kNot: out_ += "not "; return Print(*e.args[0], kLevelNot, std::nullopt);
+      case Op::kNeg: out_ += '-'; return Print(*e.args[0], kLevelUnary, std::nullopt);
       case Op::kSelect: {
         out_ += "select(";
         Print(*e.args[0], kLevelOr, std::nullopt);
@@ -191,7 +198,8 @@ class ExprPrinter {
       if (i > 0) out_ += ',';
       // The reader casts integer indices to i64 by itself.
       const Expr* index = e.args[i].get();
-      if (index->op == Op::kCast && index->type == DataType::kI64 && IsInteger(index->args[0]->type))
+      if (index->op == Op::kCast && index->type == DataType::kI64 &&
+          IsInteger(index->args[0]->type))
         index = index->args[0].get();
       Print(*index, kLevelOr, DataType::kI64);
     }
@@ -300,7 +308,8 @@ std::string PrintStage(const Workload& workload, const Stage& stage) {
   const DataType body = stage.body->type;
   const bool arg = stage.combiner == Combiner::kArgMax || stage.combiner == Combiner::kArgMin;
   const bool sums = stage.combiner == Combiner::kSum || stage.combiner == Combiner::kProd;
-  const bool accumulates = stage.combiner != Combiner::kNone && stage.accumulator != DefaultAccumulator(body);
+  const bool accumulates =
+      stage.combiner != Combiner::kNone && stage.accumulator != DefaultAccumulator(body);
   DataType natural = body;
   if (IsConstant(*stage.body) && body != DataType::kBool)
     natural = stage.body->op == Op::kFloat ? DataType::kF32 : DataType::kI64;
@@ -316,7 +325,8 @@ std::string PrintStage(const Workload& workload, const Stage& stage) {
   if (stage.combiner == Combiner::kNone) return text + PrintBody(workload, stage);
   text += Name(stage.combiner);
   if (accumulates) text += fmt::format("<{}>", Name(stage.accumulator));
-  return text + fmt::format("[{}]({})", axes(spatial, stage.axes.size()), PrintBody(workload, stage));
+  return text +
+         fmt::format("[{}]({})", axes(spatial, stage.axes.size()), PrintBody(workload, stage));
 }
 
 std::string PrintWorkload(const Workload& workload) {

@@ -69,26 +69,17 @@ class Writer {
     Number(e.op);
     Number(e.type);
     switch (e.op) {
-      case Op::kInt:
-        Number(e.integer);
-        break;
+      case Op::kInt: Number(e.integer); break;
       case Op::kFloat: {
         std::int64_t bits = 0;
         std::memcpy(&bits, &e.number, sizeof(bits));
         Number(bits);
         break;
       }
-      case Op::kVar:
-        Variable(e.index);
-        break;
-      case Op::kExtent:
-        Number(e.index);
-        break;
-      case Op::kLoad:
-        BufferId(e.index);
-        break;
-      default:
-        break;
+      case Op::kVar: Variable(e.index); break;
+      case Op::kExtent: Number(e.index); break;
+      case Op::kLoad: BufferId(e.index); break;
+      default: break;
     }
     for (const ExprPtr& arg : e.args) Expression(*arg);
   }

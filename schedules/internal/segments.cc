@@ -38,9 +38,7 @@ void AddCuts(const Expr& comparison, int axes, std::vector<std::set<std::int64_t
     case Op::kLess:  // rising: first x with c * x + d >= 0; falling: first with c * x + d <= -1
       passes(0);
       break;
-    case Op::kLessEqual:
-      passes(1);
-      break;
+    case Op::kLessEqual: passes(1); break;
     default:
       if (d % c == 0) {
         cuts[k].insert(-d / c);
@@ -61,8 +59,7 @@ ExprPtr SimplifyWithin(const ExprPtr& e, const RangeOf& range) {
       case Op::kNotEqual:
         if (const auto decided = Decide(*node, range)) return IntExpr(*decided, DataType::kBool);
         return nullptr;
-      default:
-        return nullptr;
+      default: return nullptr;
     }
   });
 }

@@ -27,8 +27,8 @@ int LanesFor(const Target& target, const Stage& stage, DataType stored);
 // Tile sizes along an axis computed with vectors: {unroll * lanes, lanes, 1}; with lanes = 1 just
 // {1}.
 std::vector<std::int64_t> VectorTiles(std::int64_t vectors, std::int64_t lanes);
-// The same with ever narrower vectors for the tail: {unroll * lanes, lanes, lanes / 2, .., 4, 1}. Not for
-// code with accumulators, whose registers have one width.
+// The same with ever narrower vectors for the tail: {unroll * lanes, lanes, lanes / 2, .., 4, 1}.
+// Not for code with accumulators, whose registers have one width.
 std::vector<std::int64_t> WithNarrowTails(std::vector<std::int64_t> sizes);
 
 struct StageTile {

@@ -86,10 +86,15 @@ ContractionColumns ColumnsOf(const ContractionPattern& pattern, std::int64_t row
   return columns;
 }
 
-void DecideBuild(Chooser& chooser, std::string& compiler, std::vector<std::string>& flags) {
+void DecideBuild(const Target& target, Chooser& chooser, std::string& compiler,
+                 std::vector<std::string>& flags) {
   // Sums are named and vectors written out: -O2 loses nothing to -O3 and compiles in half the time.
   // GCC's SLP pass tears the tile's named vectors apart.
-  const bool clang = chooser.Choose("compiler", {0, 1}, {"gcc", "clang"}) == 1;
+  std::vector<std::int64_t> options = {0};
+  if (std::find(target.compilers.begin(), target.compilers.end(), "clang") !=
+      target.compilers.end())
+    options.push_back(1);
+  const bool clang = chooser.Choose("compiler", options, {"gcc", "clang"}) == 1;
   compiler = clang ? "clang" : "gcc";
   flags = {"-O2", "-mprefer-vector-width=512"};
   if (clang)
@@ -189,7 +194,7 @@ ContractionPlan Decide(const ContractionPattern& pattern, const Target& target, 
   if (innermost > 1 && innermost <= 8 && plan.rows * plan.vectors * innermost <= 256)
     unrolls.push_back(0);
   plan.unroll = chooser.Choose("k_unroll", unrolls);
-  DecideBuild(chooser, plan.compiler, plan.flags);
+  DecideBuild(target, chooser, plan.compiler, plan.flags);
   return plan;
 }
 

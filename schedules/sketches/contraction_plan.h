@@ -64,7 +64,9 @@ ContractionColumns ColumnsOf(const ContractionPattern& pattern, std::int64_t row
 
 ContractionPlan Decide(const ContractionPattern& pattern, const Target& target, Chooser& chooser);
 
-// "compiler", and the flags that go with it. Shared by all sketches with register tiles.
-void DecideBuild(Chooser& chooser, std::string& compiler, std::vector<std::string>& flags);
+// "compiler", of those the target has, and the flags that go with it. Shared by all sketches with
+// register tiles.
+void DecideBuild(const Target& target, Chooser& chooser, std::string& compiler,
+                 std::vector<std::string>& flags);
 
 }  // namespace kindred

@@ -123,8 +123,8 @@ class ElementwiseSketch : public Sketch {
     const std::size_t last = spatial - 1;
     const auto columns = [&](const ExprPtr& base, const ExprPtr& extent, LoopKind kind) {
       return SplitLoop(lowering, first.axes[last].name, extent,
-                       WithNarrowTails(VectorTiles(std::max<std::int64_t>(vectors, 1), lanes)), kind,
-                       [&, base](const ExprPtr& column, std::int64_t size) {
+                       WithNarrowTails(VectorTiles(std::max<std::int64_t>(vectors, 1), lanes)),
+                       kind, [&, base](const ExprPtr& column, std::int64_t size) {
                          values[last] = base + column;
                          const std::int64_t width = std::min(size, lanes);
                          return Points(lowering, pass, values, size / width, width);

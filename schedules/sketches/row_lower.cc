@@ -137,8 +137,7 @@ class RowLowering {
         });
       case PassKind::kArg:
         return ForRows(rows, [&](const std::vector<ExprPtr>& values) { return Arg(s, values); });
-      case PassKind::kColumns:
-        return Columns(pass, rows);
+      case PassKind::kColumns: return Columns(pass, rows);
     }
     return Block({});
   }
@@ -213,12 +212,13 @@ class RowLowering {
       after.push_back(StoreTotal(accumulators[i], rows));
 
     const auto tiles = VectorTiles(vectors, lanes);
-    const StmtPtr body = SplitLoop(
-        lowering_, vector_axis.name, ExtentValue(vector_axis.extent),
-        accumulators.empty() ? WithNarrowTails(tiles) : tiles, LoopKind::kSerial, [&](const ExprPtr& base, std::int64_t size) {
-          const std::int64_t width = std::min(size, lanes);
-          return Step(pass, accumulators, values, base, rows, size / width, width, vectors);
-        });
+    const StmtPtr body = SplitLoop(lowering_, vector_axis.name, ExtentValue(vector_axis.extent),
+                                   accumulators.empty() ? WithNarrowTails(tiles) : tiles,
+                                   LoopKind::kSerial, [&](const ExprPtr& base, std::int64_t size) {
+                                     const std::int64_t width = std::min(size, lanes);
+                                     return Step(pass, accumulators, values, base, rows,
+                                                 size / width, width, vectors);
+                                   });
     std::vector<StmtPtr> all = std::move(before);
     all.push_back(Nest(loops, body));
     all.insert(all.end(), after.begin(), after.end());

@@ -192,7 +192,7 @@ WindowPlan DecideWindow(const WindowPattern& pattern, const Target& target, Choo
 
   if (plan.rows < height && plan.vectors < all_vectors)
     plan.rows_inner = chooser.Choose("tile_order", {0, 1}, {"rows-columns", "columns-rows"}) == 1;
-  DecideBuild(chooser, plan.compiler, plan.flags);
+  DecideBuild(target, chooser, plan.compiler, plan.flags);
   return plan;
 }
 

@@ -1,19 +1,17 @@
 // The tree searcher. One proposal of n candidates:
 //
 //   1. a pool is begun: seeds, uniform draws, single-decision mutations of measured winners; the
-//   model scores it
+//      model scores it
 //   2. three trees are grown, each in turn: from the measured trials (their rewards are final),
-//   those in flight
-//      (their predicted rewards stand in, with a virtual loss), and the pool (predicted rewards).
-//      Each selects leaves, completes them by its own manner, has the model score them and backs
-//      the scores up:
+//      those in flight (their predicted rewards stand in, with a virtual loss), and the pool
+//      (predicted rewards). Each selects leaves, completes them by its own manner, has the model
+//      score them and backs the scores up:
 //        greedy    completes by the policy, explores little
 //        anchored  completes along a seed or a measured winner
 //        fresh     completes half at random, explores more, forgets what lies before the last
-//        restart
+//                  restart
 //   3. a batch is chosen from all that was scored: by upper bound, apart from each other, with
-//   shares for
-//      mutations and random picks
+//      shares for mutations and random picks
 //
 // Rewards are recomputed from the times at each proposal, so a new best time moves them all. Trees
 // are not kept: what is kept is the history, so a resumed search goes on as if it had never

@@ -1,10 +1,8 @@
 // Nodes and edges of the search tree, in two flat arrays.
 //
-//      Node --first_edge, edge_count--> [Edge][Edge][Edge]   one per option of the decision, in its
-//      order
+//      Node --first_edge, edge_count--> [Edge][Edge][Edge]   one per option, in its order
 //                                          |
-//                                        child: a Node, kUnexpanded, or kLeaf (the path is
-//                                        complete)
+//                                        child: a Node, kUnexpanded, or kLeaf (complete path)
 //
 // Statistics lie on edges. An edge is closed when nothing below it is left to propose: a leaf that
 // was evaluated, or a node all of whose edges are closed. Visits in flight (virtual loss) are those

@@ -1,8 +1,9 @@
 // What searching costs beside building and running, on one core. Prints one JSON object:
-//   candidates_per_second    lower + features + predict, uniform draws of a real space
-//   draw/lower/features/predict_us   the parts, per candidate
-//   propose_ms               one Propose(16) of each searcher, mean over rounds with made-up
-//   outcomes train_ms                 one Train() per round beside it
+//   candidates_per_second           lower + features + predict, uniform draws of a real space
+//   draw/lower/features/predict_us  the parts, per candidate
+//   propose_ms                      one Propose(16) of each searcher, mean over rounds of made-up
+//                                   outcomes
+//   train_ms                        one Train() per round beside it
 // Usage: search_overhead [rounds]
 #include <chrono>
 #include <cstdio>
@@ -37,6 +38,7 @@ Target ServerCore() {
   Target target;
   target.vector_bytes = 64;
   target.vector_registers = 32;
+  target.compilers = {"gcc", "clang"};
   target.l1_bytes = 48 << 10;
   target.l2_bytes = 2 << 20;
   target.peak_f32_gflops = 170;

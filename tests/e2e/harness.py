@@ -5,11 +5,13 @@ A script is `script.py PATH_OF_KINDRED`; it prints one line per check that fails
 checks hold; 1: some do not; 77: it cannot run here (CTest's skip code).
 """
 
+import contextlib
 import json
 import os
 import pathlib
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -146,6 +148,22 @@ class Sandbox:
         shutil.rmtree(self.folder, ignore_errors=True)
         print(f"{self.passed} checks passed, {len(self.failed)} failed, {len(self.skipped)} skipped")
         return 1 if self.failed else 0
+
+
+def trials_in(log):
+    """Trials that a reader of the log sees now; 0 where there is no log yet."""
+    try:
+        with contextlib.closing(sqlite3.connect(f"file:{log}?mode=ro", uri=True, timeout=1)) as database:
+            return database.execute("SELECT count(*) FROM trial").fetchone()[0]
+    except sqlite3.Error:
+        return 0
+
+
+def wait_for_trials(log, more, process, seconds):
+    """Until the log holds `more` trials beyond those it has now, the process ends, or the time is over."""
+    goal, deadline = trials_in(log) + more, time.monotonic() + seconds
+    while process.poll() is None and time.monotonic() < deadline and trials_in(log) < goal:
+        time.sleep(0.0005)
 
 
 def export(sandbox, log):

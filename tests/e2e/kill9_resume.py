@@ -4,36 +4,19 @@ trial was written, which is most likely in the middle of a round): no finished t
 no worker lives on, and the same command goes on and ends. Usage: kill9_resume.py PATH_OF_KINDRED
 """
 
-import contextlib
 import os
 import random
 import signal
-import sqlite3
 import time
 
 import harness
 
 KILLS = 10
 MORE_TRIALS = 300  # more than a run finishes before it is killed
-SECONDS = 90
+SECONDS = 300  # for all kills: far more than they take, below the time limit of the test
 # Spaces of thousands of schedules, so that no run ends by itself.
 MATMUL = harness.MATMUL.replace("[24,32]", "[96,160]").replace("[32,16]", "[160,128]").replace("b: f32[16]", "b: f32[128]")
 CONV = harness.CONV.replace("[1,6,", "[1,16,").replace("[8,6,", "[32,16,")
-
-
-def trials_in(log):
-    try:
-        with contextlib.closing(sqlite3.connect(f"file:{log}?mode=ro", uri=True, timeout=1)) as database:
-            return database.execute("SELECT count(*) FROM trial").fetchone()[0]
-    except sqlite3.Error:  # not made yet
-        return 0
-
-
-def wait_for_trial(log, more, process):
-    """Until the log holds `more` trials beyond those it has now, the process ends, or eight seconds are over."""
-    goal, deadline = trials_in(log) + more, time.monotonic() + 8
-    while process.poll() is None and time.monotonic() < deadline and trials_in(log) < goal:
-        time.sleep(0.0005)
 
 
 def workers_gone(sandbox):
@@ -70,8 +53,8 @@ def test(sandbox):
                 known = {**known, **(harness.export(sandbox, log) or {})}
             time.sleep(generator.uniform(0, 0.3))
         else:
-            wait_for_trial(log, generator.randint(1, 11), process)
-        written = trials_in(log)
+            harness.wait_for_trials(log, generator.randint(1, 11), process, 8)
+        written = harness.trials_in(log)
         if process.poll() is not None:  # it was done already: give the session more to do
             done = harness.Done(process.returncode, *process.communicate(), 0)
             sandbox.check(process.returncode == 0, "a run that was not killed ends well", done)

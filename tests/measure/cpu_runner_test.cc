@@ -11,6 +11,9 @@
 
 #include <gtest/gtest.h>
 #include "measure/runner.h"
+#include "schedules/canonical.h"
+#include "schedules/emit_c.h"
+#include "schedules/lower_naive.h"
 #include "schedules/text_form.h"
 #include "tests/measure/scratch.h"
 
@@ -320,6 +323,19 @@ TEST_F(CpuRunnerTest, SwitchesBetweenWorkloads) {
   EXPECT_EQ(Name(Measure({add})[0].status), "ok") << Measure({add})[0].message;
   workload_ = matmul;
   EXPECT_EQ(Name(Measure({RightAnd("/* later */")})[0].status), "ok");
+}
+
+// What the compiler makes of guarded loads must stay within tensors that end where a page does.
+TEST_F(CpuRunnerTest, ReferencesOfPaddedWorkloadsStayWithinTheirTensors) {
+  workload_ = Canonicalize(*ParseWorkload(R"(
+input X: f32[1,4,8,8]
+weight W: f32[6,4,3,3]
+T[n,o,y=8,x=8] = sum[c,r,s](padded(X[n,c,y+r-1,x+s-1], 0) * W[o,c,r,s])
+output Y[n,o,y,x] = T[n,o,y,x] + T[0,o,y,x]
+)")).workload;
+  const KernelSource plain = EmitC(LowerNaive(workload_), workload_, Target{});
+  const Outcome outcome = Measure({plain})[0];
+  EXPECT_EQ(Name(outcome.status), "ok") << outcome.message;
 }
 
 TEST_F(CpuRunnerTest, RefusesAWorkerThatIsNone) {

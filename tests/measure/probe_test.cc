@@ -39,6 +39,23 @@ TEST(Probe, FindsAPlausibleMachineAndRemembersIt) {
   EXPECT_GT(repaired->peak_f32_gflops, 0.1);
 }
 
+TEST(Probe, TellsTheCompilersOnPathEvenWhereTheRestIsRemembered) {
+  const Scratch cache, tools;
+  ASSERT_TRUE(ProbeCpuTarget("cpu", cache.path()));
+  const auto compilers = [&] {
+    const auto target = ProbeCpuTarget("cpu", cache.path());
+    return target ? target->compilers : std::vector<std::string>{};
+  };
+  const PathGuard guard(tools.path());
+  EXPECT_EQ(compilers(), std::vector<std::string>{"gcc"});
+  const std::string clang = tools.path() + "/clang";
+  std::ofstream(clang) << "#!/bin/sh\nexit 1\n";
+  std::filesystem::permissions(clang, std::filesystem::perms::owner_all);
+  EXPECT_EQ(compilers(), std::vector<std::string>{"gcc"}) << "does not work";
+  std::ofstream(clang) << "#!/bin/sh\necho clang version 14\n";
+  EXPECT_EQ(compilers(), (std::vector<std::string>{"gcc", "clang"}));
+}
+
 TEST(Probe, RefusesOtherTargets) {
   for (const char* id : {"", "gpu", "cuda:0", "cpu:", "cpu:threads=", "cpu:threads=0",
                          "cpu:threads=x", "cpu:threads=2x", "cpu:threads=100000"}) {

@@ -34,4 +34,18 @@ inline int OpenDescriptors() {
   return count;
 }
 
+// Replaces PATH as long as it lives.
+class PathGuard {
+ public:
+  explicit PathGuard(const std::string& path) : before_(std::getenv("PATH")) {
+    setenv("PATH", path.c_str(), 1);
+  }
+  ~PathGuard() { setenv("PATH", before_.c_str(), 1); }
+  PathGuard(const PathGuard&) = delete;
+  PathGuard& operator=(const PathGuard&) = delete;
+
+ private:
+  std::string before_;
+};
+
 }  // namespace kindred

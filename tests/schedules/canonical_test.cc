@@ -25,15 +25,17 @@ Workload Parse(const std::string& text) {
 }
 
 std::string Key(const std::string& text) { return Canonicalize(Parse(text)).key.Hex(); }
-std::string Form(const std::string& text) { return PrintWorkload(Canonicalize(Parse(text)).workload); }
+std::string Form(const std::string& text) {
+  return PrintWorkload(Canonicalize(Parse(text)).workload);
+}
 
 template <typename T>
 void Shuffle(std::vector<T>& items, Random& random) {
   for (std::size_t i = items.size(); i > 1; --i) std::swap(items[i - 1], items[random.Below(i)]);
 }
 
-// The same computation, written by somebody else: other names, other order of everything whose order
-// means nothing.
+// The same computation, written by somebody else: other names, other order of everything whose
+// order means nothing.
 Workload Disguise(const Workload& original, Random& random) {
   Workload w = original;
   const std::size_t count = w.tensors.size();
@@ -42,7 +44,8 @@ Workload Disguise(const Workload& original, Random& random) {
   Shuffle(place, random);
   for (std::size_t t = 0; t < count; ++t) {
     w.tensors[static_cast<std::size_t>(place[t])] = original.tensors[t];
-    w.tensors[static_cast<std::size_t>(place[t])].name = fmt::format("tensor{}x", random.Below(1000) * 64 + t);
+    w.tensors[static_cast<std::size_t>(place[t])].name =
+        fmt::format("tensor{}x", random.Below(1000) * 64 + t);
   }
   w.name = "other";
   for (Stage& stage : w.stages) {
@@ -63,8 +66,9 @@ Workload Disguise(const Workload& original, Random& random) {
     stage.body = Rewrite(SubstituteVars(stage.body, values), [&](const ExprPtr& e) -> ExprPtr {
       if (e->op == Op::kLoad)
         return LoadExpr(place[static_cast<std::size_t>(e->index)], e->args, e->type);
-      const bool commutes = e->op == Op::kAdd || e->op == Op::kMul || e->op == Op::kMin || e->op == Op::kMax ||
-                            e->op == Op::kAnd || e->op == Op::kOr || e->op == Op::kEqual;
+      const bool commutes = e->op == Op::kAdd || e->op == Op::kMul || e->op == Op::kMin ||
+                            e->op == Op::kMax || e->op == Op::kAnd || e->op == Op::kOr ||
+                            e->op == Op::kEqual;
       if (!commutes || random.Below(2) == 0) return nullptr;
       return BinaryExpr(e->op, e->args[1], e->args[0]);
     });
@@ -105,7 +109,8 @@ TEST(Canonicalize, KeyIgnoresNamesAndOrder) {
       const Workload disguised = Disguise(original, random);
       ASSERT_TRUE(CheckWorkload(disguised)) << CheckWorkload(disguised).error().message;
       const CanonicalWorkload again = Canonicalize(disguised);
-      ASSERT_EQ(again.key, canonical.key) << sample.name << "\n" << PrintWorkload(original) << "\n"
+      ASSERT_EQ(again.key, canonical.key) << sample.name << "\n"
+                                          << PrintWorkload(original) << "\n"
                                           << PrintWorkload(canonical.workload) << "\n"
                                           << PrintWorkload(disguised) << "\n"
                                           << PrintWorkload(again.workload);
@@ -140,7 +145,8 @@ TEST(Canonicalize, ComputesTheSameOnTheSameMemory) {
       ASSERT_EQ(theirs.type, ours.type);
       ASSERT_EQ(Bytes(theirs), Bytes(ours));
       if (ours.role != Role::kOutput)
-        values[static_cast<std::size_t>(arguments[i])] = expected[static_cast<std::size_t>(canonical.arguments[i])];
+        values[static_cast<std::size_t>(arguments[i])] =
+            expected[static_cast<std::size_t>(canonical.arguments[i])];
     }
     values = Interpret(canonical.workload, std::move(values));
     for (std::size_t i = 0; i < arguments.size(); ++i) {
@@ -162,7 +168,8 @@ TEST(Canonicalize, KeyTellsApartWhatDiffers) {
       "T[m,n] = sum[k](X[m,k] * W[k,n])\noutput Y[m,n] = relu(T[m,n] + b[n])\n";
   const auto replaced = [&base](const std::string& from, const std::string& to) {
     std::string text = base;
-    for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size()))
+    for (std::size_t at = text.find(from); at != std::string::npos;
+         at = text.find(from, at + to.size()))
       text.replace(at, from.size(), to);
     return text;
   };
@@ -216,8 +223,9 @@ TEST(Canonicalize, MergesAxesThatWalkTogether) {
             "input t0: f32[576,196]\nweight t1: f32[96,576]\n"
             "output t2[i0,i1] = sum[i2](t0[i2,i1] * t1[i0,i2])\n");
   // A broadcast along one of the two keeps them apart.
-  EXPECT_EQ(Form("input X: f32[4,6,5]\ninput b: f32[6]\noutput Y[n,c,x] = X[n,c,x] + b[c]\n"),
-            "input t0: f32[4,6,5]\ninput t1: f32[6]\noutput t2[i0,i1,i2] = t0[i0,i1,i2] + t1[i1]\n");
+  EXPECT_EQ(
+      Form("input X: f32[4,6,5]\ninput b: f32[6]\noutput Y[n,c,x] = X[n,c,x] + b[c]\n"),
+      "input t0: f32[4,6,5]\ninput t1: f32[6]\noutput t2[i0,i1,i2] = t0[i0,i1,i2] + t1[i1]\n");
   // Reduction axes merge too, but not across the border.
   EXPECT_EQ(Form("input X: f32[4,6,5,7]\noutput Y[a,b] = sum[c,d](X[a,b,c,d])\n"),
             "input t0: f32[24,35]\noutput t1[i0] = sum[i1](t0[i0,i1])\n");
@@ -225,13 +233,17 @@ TEST(Canonicalize, MergesAxesThatWalkTogether) {
   EXPECT_EQ(Form("input X: f32[4,6,5,7]\noutput Y[c,d,a,b] = X[a,b,c,d]\n"),
             "input t0: f32[24,35]\noutput t1[i0,i1] = t0[i1,i0]\n");
   // Through several stages.
-  EXPECT_EQ(Form("input X: f32[12,16,20]\nM[h,i] = max[j](X[h,i,j])\noutput Y[h,i,j] = X[h,i,j] - M[h,i]\n"),
-            "input t0: f32[192,20]\nt1[i0] = max[i1](t0[i0,i1])\noutput t2[i0,i1] = t0[i0,i1] - t1[i0]\n");
+  EXPECT_EQ(
+      Form(
+          "input X: f32[12,16,20]\nM[h,i] = max[j](X[h,i,j])\noutput Y[h,i,j] = X[h,i,j] - M[h,i]\n"),
+      "input t0: f32[192,20]\nt1[i0] = max[i1](t0[i0,i1])\noutput t2[i0,i1] = t0[i0,i1] - t1[i0]\n");
 }
 
 TEST(Canonicalize, DropsWhatDoesNothing) {
   const std::string plain = Form("input X: f32[6]\noutput Y[i] = X[i] * 2\n");
-  EXPECT_EQ(Form("input X: f32[6]\ninput unused: f32[9]\nT[i] = exp(X[i])\noutput Y[i] = X[i] * 2\n"), plain);
+  EXPECT_EQ(
+      Form("input X: f32[6]\ninput unused: f32[9]\nT[i] = exp(X[i])\noutput Y[i] = X[i] * 2\n"),
+      plain);
   EXPECT_EQ(Form("input X: f32[1,6,1]\noutput Y[a,b,c=1] = X[a,b,c] * 2\n"), plain);
   EXPECT_EQ(Form("input X: f32[6]\noutput Y[i] = padded(X[i], 0) * 2\n"), plain);
   EXPECT_EQ(Form("input X: f32[6]\noutput Y[i] = select(i >= 0, X[i], 0) * 2\n"), plain);
@@ -247,29 +259,43 @@ TEST(Canonicalize, DropsWhatDoesNothing) {
 }
 
 TEST(Canonicalize, InlinesWhatIsUsedOnceOnly) {
-  EXPECT_EQ(Canonicalize(Parse("input X: f32[4,8]\nT[i,j] = exp(X[i,j])\noutput Y[i] = sum[k](T[i,k])\n"))
-                .workload.stages.size(), 1u);
+  EXPECT_EQ(
+      Canonicalize(Parse("input X: f32[4,8]\nT[i,j] = exp(X[i,j])\noutput Y[i] = sum[k](T[i,k])\n"))
+          .workload.stages.size(),
+      1u);
   // Read again for every n: stays.
   EXPECT_EQ(Canonicalize(Parse("input X: f32[4,8]\nweight W: f32[8,5]\nT[i,j] = exp(X[i,j])\n"
-                               "output Y[i,n] = sum[k](T[i,k] * W[k,n])\n")).workload.stages.size(), 2u);
+                               "output Y[i,n] = sum[k](T[i,k] * W[k,n])\n"))
+                .workload.stages.size(),
+            2u);
   // Two readers: stays.
   EXPECT_EQ(Canonicalize(Parse("input X: f32[4,8]\nT[i,j] = exp(X[i,j])\nS[i] = sum[k](T[i,k])\n"
-                               "output Y[i,j] = T[i,j] / S[i]\n")).workload.stages.size(), 3u);
+                               "output Y[i,j] = T[i,j] / S[i]\n"))
+                .workload.stages.size(),
+            3u);
   // A cheap broadcast goes in, a dear one stays.
-  EXPECT_EQ(Canonicalize(Parse("input X: f32[4,8]\nT[i] = X[i,0] * 0.5\noutput Y[i,j] = X[i,j] - T[i]\n"))
-                .workload.stages.size(), 1u);
-  EXPECT_EQ(Canonicalize(Parse("input X: f32[4,8]\nT[i] = exp(X[i,0])\noutput Y[i,j] = X[i,j] - T[i]\n"))
-                .workload.stages.size(), 2u);
+  EXPECT_EQ(
+      Canonicalize(Parse("input X: f32[4,8]\nT[i] = X[i,0] * 0.5\noutput Y[i,j] = X[i,j] - T[i]\n"))
+          .workload.stages.size(),
+      1u);
+  EXPECT_EQ(
+      Canonicalize(Parse("input X: f32[4,8]\nT[i] = exp(X[i,0])\noutput Y[i,j] = X[i,j] - T[i]\n"))
+          .workload.stages.size(),
+      2u);
   // Equal stages are one.
-  EXPECT_EQ(Canonicalize(Parse("input X: f32[4,2,8]\nA[i] = sum[j,k](X[i,j,k])\nB[i] = sum[k,j](X[i,j,k])\n"
-                               "output Y[i] = A[i] * B[i]\n")).workload.stages.size(), 2u);
+  EXPECT_EQ(Canonicalize(
+                Parse("input X: f32[4,2,8]\nA[i] = sum[j,k](X[i,j,k])\nB[i] = sum[k,j](X[i,j,k])\n"
+                      "output Y[i] = A[i] * B[i]\n"))
+                .workload.stages.size(),
+            2u);
 }
 
 FamilyDescriptor Family(const std::string& text) {
   return DescribeFamily(Canonicalize(Parse(text)).workload);
 }
 
-std::string Conv(int channels, int out, int size, int kernel, int stride, const std::string& tail = "") {
+std::string Conv(int channels, int out, int size, int kernel, int stride,
+                 const std::string& tail = "") {
   const int pad = kernel / 2;
   return fmt::format(
       "input X: f32[{0},{2},{2}]\nweight W: f32[{1},{0},{3},{3}]\nweight b: f32[{1}]\n"
@@ -280,38 +306,44 @@ std::string Conv(int channels, int out, int size, int kernel, int stride, const 
 
 TEST(DescribeFamily, ShapesStridesAndEpiloguesShareAStructure) {
   const FamilyDescriptor a = Family(Conv(16, 32, 14, 3, 1));
-  for (const std::string& text : {Conv(32, 64, 28, 3, 2), Conv(3, 64, 56, 7, 2), Conv(16, 32, 14, 3, 1, " * 2"),
-                                  Conv(5, 7, 11, 5, 1, " + 1")}) {
+  for (const std::string& text : {Conv(32, 64, 28, 3, 2), Conv(3, 64, 56, 7, 2),
+                                  Conv(16, 32, 14, 3, 1, " * 2"), Conv(5, 7, 11, 5, 1, " + 1")}) {
     const FamilyDescriptor b = Family(text);
     EXPECT_EQ(a.structure, b.structure) << a.structure_text << "\n" << b.structure_text;
     ASSERT_EQ(a.names, b.names);
     EXPECT_NE(a.descriptors, b.descriptors);
     for (const double value : b.descriptors) EXPECT_TRUE(std::isfinite(value));
   }
-  EXPECT_EQ(a.structure_text, "sum f32 -> f32 [s0 s1 s2 | r0 r1 r2] "
-                              "mul(f32[r0, s1+r1, s2+r2], w:f32[s0, r0, r1, r2])");
+  EXPECT_EQ(a.structure_text,
+            "sum f32 -> f32 [s0 s1 s2 | r0 r1 r2] "
+            "mul(f32[r0, s1+r1, s2+r2], w:f32[s0, r0, r1, r2])");
 }
 
 TEST(DescribeFamily, TheAnchorIsTheHeaviestReduction) {
-  const Workload norm = Canonicalize(Parse(
-      "input X: f32[5,12]\nS[m] = sum[k](X[m,k])\nU[m] = S[m] / 12\n"
-      "Q[m] = sum[k]((X[m,k] - U[m]) * (X[m,k] - U[m]))\noutput Y[m,k] = (X[m,k] - U[m]) / sqrt(Q[m])\n"))
-      .workload;
-  EXPECT_EQ(norm.stages[static_cast<std::size_t>(DescribeFamily(norm).anchor_stage)].body->op, Op::kMul);
+  const Workload norm =
+      Canonicalize(
+          Parse(
+              "input X: f32[5,12]\nS[m] = sum[k](X[m,k])\nU[m] = S[m] / 12\n"
+              "Q[m] = sum[k]((X[m,k] - U[m]) * (X[m,k] - U[m]))\noutput Y[m,k] = (X[m,k] - U[m]) / sqrt(Q[m])\n"))
+          .workload;
+  EXPECT_EQ(norm.stages[static_cast<std::size_t>(DescribeFamily(norm).anchor_stage)].body->op,
+            Op::kMul);
 }
 
 TEST(DescribeFamily, DifferentPatternsDiffer) {
   std::map<std::string, std::string> seen;
-  for (const std::string& text : {
-           Conv(16, 32, 14, 3, 1),
-           Conv(16, 32, 14, 1, 1),
-           std::string("input X: f32[8,16,16]\nweight W: f32[8,3,3]\noutput Y[c,y=14,x=14] = "
-                       "sum[r,s](X[c,y+r,x+s] * W[c,r,s])\n"),
-           std::string("input X: f32[8,16]\nweight W: f32[16,8]\noutput Y[i,j] = sum[k](X[i,k] * W[k,j])\n"),
-           std::string("input X: f32[8,16]\nweight W: f32[8,16]\noutput Y[i,j] = sum[k](X[i,k] * W[j,k])\n"),
-           std::string("input X: f16[8,16]\nweight W: f16[16,8]\noutput Y[i,j] = sum[k](X[i,k] * W[k,j])\n"),
-           std::string("input X: f32[8,16]\noutput Y[i] = max[k](X[i,k])\n"),
-           std::string("input X: f32[8,16]\noutput Y[i,j] = exp(X[i,j])\n")}) {
+  for (const std::string& text :
+       {Conv(16, 32, 14, 3, 1), Conv(16, 32, 14, 1, 1),
+        std::string("input X: f32[8,16,16]\nweight W: f32[8,3,3]\noutput Y[c,y=14,x=14] = "
+                    "sum[r,s](X[c,y+r,x+s] * W[c,r,s])\n"),
+        std::string(
+            "input X: f32[8,16]\nweight W: f32[16,8]\noutput Y[i,j] = sum[k](X[i,k] * W[k,j])\n"),
+        std::string(
+            "input X: f32[8,16]\nweight W: f32[8,16]\noutput Y[i,j] = sum[k](X[i,k] * W[j,k])\n"),
+        std::string(
+            "input X: f16[8,16]\nweight W: f16[16,8]\noutput Y[i,j] = sum[k](X[i,k] * W[k,j])\n"),
+        std::string("input X: f32[8,16]\noutput Y[i] = max[k](X[i,k])\n"),
+        std::string("input X: f32[8,16]\noutput Y[i,j] = exp(X[i,j])\n")}) {
     const FamilyDescriptor family = Family(text);
     const auto [at, fresh] = seen.emplace(family.structure.Hex(), text);
     EXPECT_TRUE(fresh) << family.structure_text << "\n" << at->second << "\n" << text;

@@ -265,6 +265,24 @@ TEST(Contraction, EveryPathLowersToAProgramThatHoldsItsPromises) {
   }
 }
 
+TEST(Contraction, OffersTheCompilersOfTheTargetOnly) {
+  Target target = test::TestTarget(64);
+  const auto asks_for_compiler = [&target] {
+    const auto sketch = MakeContractionSketch(Parse(kWorkloads[0]), target);
+    Path path;
+    while (const auto decision = sketch->Next(path)) {
+      if (decision->name == "compiler") return true;
+      path.push_back({decision->name, decision->options[0],
+                      decision->labels.empty() ? "" : decision->labels[0]});
+    }
+    return false;
+  };
+  target.compilers = {"gcc"};
+  EXPECT_FALSE(asks_for_compiler());
+  target.compilers = {"gcc", "clang"};
+  EXPECT_TRUE(asks_for_compiler());
+}
+
 TEST(Contraction, IncompletePathIsAnError) {
   const auto sketch = MakeContractionSketch(Parse(kWorkloads[0]), test::TestTarget(64));
   ASSERT_NE(sketch, nullptr);

@@ -11,9 +11,9 @@
 namespace kindred {
 namespace {
 
-constexpr DataType kAll[] = {DataType::kF64, DataType::kF32, DataType::kF16, DataType::kBF16,
-                             DataType::kF8E4M3, DataType::kF8E5M2, DataType::kI64, DataType::kI32,
-                             DataType::kI8, DataType::kU8, DataType::kBool, DataType::kC64};
+constexpr DataType kAll[] = {DataType::kF64,    DataType::kF32,    DataType::kF16,  DataType::kBF16,
+                             DataType::kF8E4M3, DataType::kF8E5M2, DataType::kI64,  DataType::kI32,
+                             DataType::kI8,     DataType::kU8,     DataType::kBool, DataType::kC64};
 
 TEST(DataType, NamesParseBack) {
   for (const DataType type : kAll) EXPECT_EQ(ParseDataType(Name(type)), type);
@@ -21,7 +21,8 @@ TEST(DataType, NamesParseBack) {
 }
 
 TEST(DataType, EveryHalfAndBfloatAndF8SurvivesARoundTrip) {
-  for (const DataType type : {DataType::kF16, DataType::kBF16, DataType::kF8E4M3, DataType::kF8E5M2}) {
+  for (const DataType type :
+       {DataType::kF16, DataType::kBF16, DataType::kF8E4M3, DataType::kF8E5M2}) {
     const std::uint32_t count = 1u << (8 * ByteSize(type));
     for (std::uint32_t bits = 0; bits < count; ++bits) {
       std::byte in[2] = {std::byte(bits & 255), std::byte(bits >> 8)};
@@ -55,7 +56,8 @@ TEST(DataType, KnownEncodings) {
 TEST(DataType, RoundsToTheNearestWithTiesToEven) {
   Random random(7);
   for (int i = 0; i < 20000; ++i) {
-    const double value = std::ldexp(random.Uniform() - 0.5, static_cast<int>(random.Below(40)) - 24);
+    const double value =
+        std::ldexp(random.Uniform() - 0.5, static_cast<int>(random.Below(40)) - 24);
     const double rounded = RoundTo(DataType::kF16, value);
     const double step = std::ldexp(1.0, std::max(std::ilogb(value), -14) - 10);
     EXPECT_LE(std::fabs(rounded - value), step / 2) << value;

@@ -37,7 +37,8 @@ TEST(Expr, WidensNarrowTypesBeforeArithmetic) {
   EXPECT_EQ((X(DataType::kI8) * X(DataType::kU8))->type, DataType::kI32);
   EXPECT_EQ((X(DataType::kF32) + X(DataType::kF64))->type, DataType::kF64);
   EXPECT_EQ((X(DataType::kI32) + VarExpr(0))->type, DataType::kI64);
-  EXPECT_EQ(SelectExpr(BinaryExpr(Op::kLess, VarExpr(0), IntExpr(3)), X(DataType::kF16), IntExpr(0))->type,
+  EXPECT_EQ(SelectExpr(BinaryExpr(Op::kLess, VarExpr(0), IntExpr(3)), X(DataType::kF16), IntExpr(0))
+                ->type,
             DataType::kF16);
 }
 
@@ -79,8 +80,7 @@ TEST(Expr, SubstitutesAndSharesWork) {
   // A tree of 2^60 nodes as a DAG of 60: rewriting must not unfold it.
   ExprPtr e = X();
   for (int i = 0; i < 60; ++i) e = e * e;
-  const ExprPtr replaced =
-      SubstituteVars(e, std::vector<ExprPtr>{VarExpr(1) + 5});
+  const ExprPtr replaced = SubstituteVars(e, std::vector<ExprPtr>{VarExpr(1) + 5});
   EXPECT_NE(replaced.get(), e.get());
 }
 

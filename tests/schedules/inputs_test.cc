@@ -21,7 +21,8 @@ TensorValues Filled(const Workload& workload, const std::string& name, std::uint
 }
 
 TEST(FillInput, SameSeedSameDataOtherSeedOtherData) {
-  const Workload w = *ParseWorkload("input X: f32[100]\ninput Y: f32[100]\noutput Z[i] = X[i] + Y[i]\n");
+  const Workload w =
+      *ParseWorkload("input X: f32[100]\ninput Y: f32[100]\noutput Z[i] = X[i] + Y[i]\n");
   EXPECT_EQ(Filled(w, "X", 1).floats, Filled(w, "X", 1).floats);
   EXPECT_NE(Filled(w, "X", 1).floats, Filled(w, "X", 2).floats);
   EXPECT_NE(Filled(w, "X", 1).floats, Filled(w, "Y", 1).floats);
@@ -29,7 +30,8 @@ TEST(FillInput, SameSeedSameDataOtherSeedOtherData) {
 
 TEST(FillInput, FloatsAreNeverZeroAndSpread) {
   for (const char* type : {"f64", "f32", "f16", "bf16", "f8e4m3"}) {
-    const Workload w = *ParseWorkload(std::string("input X: ") + type + "[5000]\noutput Z[i] = f32(X[i])\n");
+    const Workload w =
+        *ParseWorkload(std::string("input X: ") + type + "[5000]\noutput Z[i] = f32(X[i])\n");
     const auto values = Filled(w, "X").floats;
     double sum = 0;
     for (const double v : values) {
@@ -39,7 +41,8 @@ TEST(FillInput, FloatsAreNeverZeroAndSpread) {
       sum += v;
     }
     EXPECT_LT(std::fabs(sum), 200) << type;
-    EXPECT_GT(std::set<double>(values.begin(), values.end()).size(), type[1] == '8' ? 50u : 200u) << type;
+    EXPECT_GT(std::set<double>(values.begin(), values.end()).size(), type[1] == '8' ? 50u : 200u)
+        << type;
   }
 }
 
@@ -84,7 +87,8 @@ TEST(FillInput, KeepsEverySampleFinite) {
     const Workload w = *ParseWorkload(sample.text);
     const auto tensors = Interpret(w, RandomInputs(w, 9));
     for (std::size_t t = 0; t < tensors.size(); ++t)
-      for (const double v : tensors[t].floats) ASSERT_TRUE(std::isfinite(v)) << sample.name << " " << w.tensors[t].name;
+      for (const double v : tensors[t].floats)
+        ASSERT_TRUE(std::isfinite(v)) << sample.name << " " << w.tensors[t].name;
   }
 }
 

@@ -1,4 +1,5 @@
-// A direct interpreter of workloads: the meaning of the language, point by point, for differential tests.
+// A direct interpreter of workloads: the meaning of the language, point by point, for differential
+// tests.
 //
 // It shares no code with the lowering. Slow (a tree walk per point): keep extents small.
 #pragma once
@@ -19,15 +20,16 @@ struct TensorValues {
 };
 
 struct InterpreterOptions {
-  // Round every operation to its declared type and accumulate in the accumulator's type, as a strict
-  // kernel would; otherwise floats stay f64 throughout (stores included), integers still wrap.
+  // Round every operation to its declared type and accumulate in the accumulator's type, as a
+  // strict kernel would; otherwise floats stay f64 throughout (stores included), integers still
+  // wrap.
   bool round = true;
 };
 
-// `tensors` has an entry per tensor of the workload, filled for inputs and weights; returns all of them
-// filled. The workload must satisfy CheckWorkload and be free of c64; symbolic extents stand at their
-// default value. A read outside a tensor, which CheckWorkload promises cannot happen, ends the test
-// program with std::abort and a message.
+// `tensors` has an entry per tensor of the workload, filled for inputs and weights; returns all of
+// them filled. The workload must satisfy CheckWorkload and be free of c64; symbolic extents stand
+// at their default value. A read outside a tensor, which CheckWorkload promises cannot happen, ends
+// the test program with std::abort and a message.
 std::vector<TensorValues> Interpret(const Workload& workload, std::vector<TensorValues> tensors,
                                     const InterpreterOptions& options = {});
 

@@ -1,5 +1,5 @@
-// The reference program as it judges kernels: compiled, against the interpreter; and the plain loop nest
-// judged by it.
+// The reference program as it judges kernels: compiled, against the interpreter; and the plain loop
+// nest judged by it.
 #include <cmath>
 #include <string>
 #include <vector>
@@ -16,7 +16,9 @@
 namespace kindred {
 namespace {
 
-bool SameNumber(double a, double b) { return a == b || std::fabs(a - b) <= 1e-9 * (std::fabs(a) + std::fabs(b)); }
+bool SameNumber(double a, double b) {
+  return a == b || std::fabs(a - b) <= 1e-9 * (std::fabs(a) + std::fabs(b));
+}
 
 TEST(Reference, CompiledReferenceAgreesWithTheInterpreterAndAcceptsTheNaiveKernel) {
   test::KernelBatch batch{Target()};
@@ -25,7 +27,8 @@ TEST(Reference, CompiledReferenceAgreesWithTheInterpreterAndAcceptsTheNaiveKerne
   for (const SampleWorkload& sample : SmallWorkloads()) {
     workloads.push_back(*ParseWorkload(sample.text, sample.name));
     references.push_back(WithErrorBounds(workloads.back()));
-    ASSERT_TRUE(batch.Add(references.back().workload, LowerNaive(references.back().workload), "reference"));
+    ASSERT_TRUE(
+        batch.Add(references.back().workload, LowerNaive(references.back().workload), "reference"));
     ASSERT_TRUE(batch.Add(workloads.back(), LowerNaive(workloads.back()), sample.name));
   }
   const auto built = batch.Build();
@@ -71,8 +74,9 @@ TEST(Reference, CompiledReferenceAgreesWithTheInterpreterAndAcceptsTheNaiveKerne
         if (is_float) {
           ASSERT_TRUE(SameNumber(value.floats[i], want.floats[i])) << name << " value " << i;
         }
-        const double error = is_float ? std::fabs(got.floats[i] - value.floats[i])
-                                      : std::fabs(static_cast<double>(got.integers[i] - value.integers[i]));
+        const double error =
+            is_float ? std::fabs(got.floats[i] - value.floats[i])
+                     : std::fabs(static_cast<double>(got.integers[i] - value.integers[i]));
         ASSERT_LE(error, bound.floats[i]) << name << " output " << o << " element " << i;
       }
     }

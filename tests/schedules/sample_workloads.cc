@@ -10,10 +10,13 @@ const std::vector<SampleWorkload>& SmallWorkloads() {
       {"batched_gemm",
        "input A: f32[2,3,4,5]\ninput B: f32[2,3,5,6]\n"
        "output Y[b,h,m,n] = sum[k](A[b,h,m,k] * B[b,h,k,n])\n"},
-      {"gemm_f16", "input X: f16[4,9]\nweight W: f16[9,6]\noutput Y: f16[m,n] = sum[k](X[m,k] * W[k,n])\n"},
-      {"gemm_bf16", "input X: bf16[4,9]\nweight W: bf16[6,9]\noutput Y[m,n] = sum[k](X[m,k] * W[n,k])\n"},
+      {"gemm_f16",
+       "input X: f16[4,9]\nweight W: f16[9,6]\noutput Y: f16[m,n] = sum[k](X[m,k] * W[k,n])\n"},
+      {"gemm_bf16",
+       "input X: bf16[4,9]\nweight W: bf16[6,9]\noutput Y[m,n] = sum[k](X[m,k] * W[n,k])\n"},
       {"gemm_i8", "input X: i8[4,9]\nweight W: i8[9,6]\noutput Y[m,n] = sum[k](X[m,k] * W[k,n])\n"},
-      {"gemm_f64", "input X: f64[4,9]\nweight W: f64[9,6]\noutput Y[m,n] = sum[k](X[m,k] * W[k,n])\n"},
+      {"gemm_f64",
+       "input X: f64[4,9]\nweight W: f64[9,6]\noutput Y[m,n] = sum[k](X[m,k] * W[k,n])\n"},
       {"convolution",
        "input X: f32[1,3,9,11]\nweight W: f32[4,3,3,3]\nweight b: f32[4]\n"
        "T[n,o,y=9,x=11] = sum[c,r,s](padded(X[n, c, y+r-1, x+s-1], 0) * W[o,c,r,s])\n"
@@ -52,8 +55,10 @@ const std::vector<SampleWorkload>& SmallWorkloads() {
       {"concat_and_slice",
        "input A: f32[3,4]\ninput B: f32[5,4]\noutput C[r=8,c] = select(r < 3, A[r,c], B[r-3,c])\n"
        "output D[r=2,c] = B[2*r+1,c]\n"},
-      {"gather", "input J: i32[6]\nweight E: f32[9,4]\ninput P: f32[6,4]\noutput Y[t,f] = E[J[t],f] + P[t,f]\n"},
-      {"arg_max", "input X: f32[4,11]\noutput I[i] = argmax[k](X[i,k])\noutput J: i32[i] = argmin[k](X[i,k])\n"},
+      {"gather",
+       "input J: i32[6]\nweight E: f32[9,4]\ninput P: f32[6,4]\noutput Y[t,f] = E[J[t],f] + P[t,f]\n"},
+      {"arg_max",
+       "input X: f32[4,11]\noutput I[i] = argmax[k](X[i,k])\noutput J: i32[i] = argmin[k](X[i,k])\n"},
       {"masked_select",
        "input M: bool[4,6]\ninput X: f32[4,6]\ninput Z: f32[6]\n"
        "output Y[i,j] = select(M[i,j] and j <= i, X[i,j], Z[j] * 0.25)\n"},
@@ -69,20 +74,23 @@ const std::vector<SampleWorkload>& SmallWorkloads() {
        "input A: i32[8]\ninput B: i64[8]\ninput C: i32[8]\n"
        "output Y[i] = A[i] / C[i] + A[i] % 7 - min(A[i], 3)\noutput Z[i] = abs(B[i]) * i + max(B[i], -4)\n"
        "output W: i8[i] = i8(A[i])\n"},
-      {"casts", "input X: f32[7]\ninput H: f16[7]\noutput Y[i] = i32(X[i] * 10)\noutput Z: bf16[i] = H[i] * X[i]\n"},
+      {"casts",
+       "input X: f32[7]\ninput H: f16[7]\noutput Y[i] = i32(X[i] * 10)\noutput Z: bf16[i] = H[i] * X[i]\n"},
       {"mean_and_variance",
        "input X: f32[4,6,5]\nS[c] = sum[n,x](X[n,c,x])\nQ[c] = sum[n,x](X[n,c,x] * X[n,c,x])\n"
        "output M[c] = S[c] / 20\noutput V[c] = Q[c] / 20 - M[c] * M[c]\n"},
       {"outer_and_scalar",
        "input a: f32[5]\ninput b: f32[7]\ninput s: f32[]\noutput Y[i,j] = a[i] * b[j] + s[]\n"
        "output T[] = sum[i](a[i])\n"},
-      {"products", "input X: f32[3,4]\noutput P[i] = prod[k](X[i,k] + 1.5)\noutput L[i] = min[k](X[i,k])\n"},
+      {"products",
+       "input X: f32[3,4]\noutput P[i] = prod[k](X[i,k] + 1.5)\noutput L[i] = min[k](X[i,k])\n"},
       {"reshape", "input X: f32[6,4]\noutput Y[i=8,j=3] = X[(i*3+j)/4, (i*3+j)%4] * 2\n"},
       {"residual_conv",
        "input X: f32[1,4,6,6]\nweight W: f32[4,4,3,3]\ninput R: f32[1,4,6,6]\n"
        "T[n,o,y=6,x=6] = sum[c,r,s](padded(X[n, c, y+r-1, x+s-1], 0) * W[o,c,r,s])\n"
        "output Y[n,o,y,x] = relu(T[n,o,y,x] + R[n,o,y,x])\n"},
-      {"dilated", "input X: f32[2,17]\nweight W: f32[3,2,3]\noutput Y[o,x=13] = sum[c,r](X[c,x+2*r] * W[o,c,r])\n"},
+      {"dilated",
+       "input X: f32[2,17]\nweight W: f32[3,2,3]\noutput Y[o,x=13] = sum[c,r](X[c,x+2*r] * W[o,c,r])\n"},
   };
   return kSamples;
 }

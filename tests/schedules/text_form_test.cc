@@ -174,18 +174,21 @@ TEST(TextForm, ErrorsNameThePlaceAndTheCure) {
       {x + "output Y[i,q] = X[i,0]\n", "f.kd:2:12:", "the extent of axis 'q' does not follow"},
       {x + "output Y[i,j] = X[i,j] + X[j,i]\n", "f.kd:2:30:", "has extent 4"},
       {x + "output Y[i,j] = X[i,j+1]\n", "f.kd:2:12:", "does not follow"},
-      {x + "output Y[i,j=8] = X[i,j+1]\n", "f.kd:2:19:", "index 2 of X can be 1 to 8, outside 0 to 7"},
+      {x + "output Y[i,j=8] = X[i,j+1]\n",
+       "f.kd:2:19:", "index 2 of X can be 1 to 8, outside 0 to 7"},
       {x + "output Y[i,j] = foo(X[i,j])\n", "f.kd:2:17:", "unknown function 'foo'"},
       {x + "output Y[i,j] = exp(X[i,j], 2)\n", "f.kd:2:17:", "exp takes 1 arguments, not 2"},
       {x + "output Y[i,j] = exp(i)\n", "f.kd:2:17:", "exp takes floats"},
       {x + "output Y[i,j] = X[i,j] + i\n", "f.kd:2:24:", "mixes f32 and i64"},
-      {x + "output Y[i,j] = X[i,j] +\n", "f.kd:2:25:", "expected a value, found the end of the line"},
+      {x + "output Y[i,j] = X[i,j] +\n",
+       "f.kd:2:25:", "expected a value, found the end of the line"},
       {x + "output Y[i,j] = X[i,j] X[i,j]\n", "f.kd:2:24:", "the statement should end here"},
       {x + "output Y[i] = sum(X[i,0])\n", "f.kd:2:15:", "names its axes"},
       {x + "output Y[i] = max(X[i,0])\n", "f.kd:2:15:", "max of one value"},
       {x + "output Y[i] = sum[i](X[i,0])\n", "f.kd:2:19:", "already an axis"},
       {x + "output Y[i] = sum[k](X[i,k]) + f32(k)\n", "f.kd:2:36:", "only inside its reduction"},
-      {x + "output Y[i] = sum[p in 0..4](X[i,p])\n", "f.kd:2:21:", "not supported yet in this version"},
+      {x + "output Y[i] = sum[p in 0..4](X[i,p])\n",
+       "f.kd:2:21:", "not supported yet in this version"},
       {x + "output Y[i] += X[i,0]\n", "f.kd:2:13:", "not supported yet in this version"},
       {x + "output Y[X[i,0], j] = 1.0\n", "f.kd:2:10:", "scatter"},
       {x + "output Y[i] = scan[k](X[i,k])\n", "f.kd:2:15:", "not supported yet in this version"},
@@ -215,7 +218,8 @@ TEST(TextForm, ErrorsNameThePlaceAndTheCure) {
 TEST(TextForm, LinesContinueInsideBrackets) {
   const Workload w = Parse("input X: f32[4,\n  8]  # rows\noutput Y[i,\n j] = exp(\n  X[i,j]\n)\n");
   EXPECT_EQ(w.stages.size(), 1u);
-  EXPECT_THAT(ErrorOf("input X: f32[4,\n  8]\noutput Y[i,j] = exp(\n  X[i,q]\n)\n"), StartsWith("f.kd:4:7:"));
+  EXPECT_THAT(ErrorOf("input X: f32[4,\n  8]\noutput Y[i,j] = exp(\n  X[i,q]\n)\n"),
+              StartsWith("f.kd:4:7:"));
 }
 
 TEST(TextForm, DeepAndHugeTextIsRefusedPolitely) {
@@ -225,19 +229,47 @@ TEST(TextForm, DeepAndHugeTextIsRefusedPolitely) {
     for (int i = 0; i < n; ++i) out += s;
     return out;
   };
-  EXPECT_THAT(ErrorOf(head + repeat("(", 100000) + "1" + repeat(")", 100000)), HasSubstr("deeply nested"));
+  EXPECT_THAT(ErrorOf(head + repeat("(", 100000) + "1" + repeat(")", 100000)),
+              HasSubstr("deeply nested"));
   EXPECT_THAT(ErrorOf(head + repeat("-", 100000) + "X[i]"), HasSubstr("deeply nested"));
   EXPECT_THAT(ErrorOf(head + repeat("not ", 100000) + "true"), HasSubstr("deeply nested"));
   EXPECT_THAT(ErrorOf(head + "X[i]" + repeat(" + X[i]", 100000)), HasSubstr("too large"));
-  EXPECT_THAT(ErrorOf(head + repeat("mish(", 40) + "X[i]" + repeat(")", 40)), HasSubstr("too large"));
+  EXPECT_THAT(ErrorOf(head + repeat("mish(", 40) + "X[i]" + repeat(")", 40)),
+              HasSubstr("too large"));
 }
 
 TEST(TextForm, DamagedTextNeverCrashes) {
   Random random(11);
   const std::vector<std::string> texts = GoodTexts();
-  const std::string pieces[] = {"[", "]", "(", ")", ",", "=", "sum", "max", "-", "..", "inf", "9223372036854775807",
-                                "9223372036854775808", "1e999", "\n", "#", "\"", "i", "X", "f16", "select", "padded",
-                                "<", " in ", "%", "0", "/", "output ", "weight "};
+  const std::string pieces[] = {"[",
+                                "]",
+                                "(",
+                                ")",
+                                ",",
+                                "=",
+                                "sum",
+                                "max",
+                                "-",
+                                "..",
+                                "inf",
+                                "9223372036854775807",
+                                "9223372036854775808",
+                                "1e999",
+                                "\n",
+                                "#",
+                                "\"",
+                                "i",
+                                "X",
+                                "f16",
+                                "select",
+                                "padded",
+                                "<",
+                                " in ",
+                                "%",
+                                "0",
+                                "/",
+                                "output ",
+                                "weight "};
   int parsed = 0;
   for (int round = 0; round < 6000; ++round) {
     std::string text = texts[random.Below(texts.size())];

@@ -80,8 +80,9 @@ TEST(WithErrorBounds, AcceptsEveryStrictComputation) {
 
 TEST(WithErrorBounds, RefusesWhatIsSlightlyWrong) {
   // Relative errors of 1e-3 in f32 are always seen.
-  for (const char* name : {"gemm_bias_gelu", "convolution", "softmax", "layer_norm", "rms_norm", "attention",
-                           "depthwise", "average_pool", "activations", "mathematics", "batched_gemm", "dilated"}) {
+  for (const char* name :
+       {"gemm_bias_gelu", "convolution", "softmax", "layer_norm", "rms_norm", "attention",
+        "depthwise", "average_pool", "activations", "mathematics", "batched_gemm", "dilated"}) {
     for (const SampleWorkload& sample : SmallWorkloads()) {
       if (sample.name != name) continue;
       const Judged judged = Judge(sample.text, 3, 1e-3);
@@ -92,8 +93,9 @@ TEST(WithErrorBounds, RefusesWhatIsSlightlyWrong) {
 
 TEST(WithErrorBounds, IsTheRuleOfThumbForContractions) {
   // c * eps * sqrt(K) * sum |a b|, with the products' own rounding added.
-  const Workload gemm = *ParseWorkload("input X: f32[3,64]\nweight W: f32[64,2]\n"
-                                       "output Y[m,n] = sum[k](X[m,k] * W[k,n])\n");
+  const Workload gemm = *ParseWorkload(
+      "input X: f32[3,64]\nweight W: f32[64,2]\n"
+      "output Y[m,n] = sum[k](X[m,k] * W[k,n])\n");
   const ReferenceWorkload reference = WithErrorBounds(gemm, 8);
   std::vector<TensorValues> values = RandomInputs(gemm, 1);
   values.resize(reference.workload.tensors.size());
@@ -106,13 +108,15 @@ TEST(WithErrorBounds, IsTheRuleOfThumbForContractions) {
                          values[1].floats[static_cast<std::size_t>(k * 2 + n)]);
       const double rule = 8 * 0x1p-24 * (std::sqrt(64.0) + 1) * sum;
       EXPECT_NEAR(values[static_cast<std::size_t>(reference.outputs[0].bound)]
-                      .floats[static_cast<std::size_t>(m * 2 + n)], rule, rule * 1e-12);
+                      .floats[static_cast<std::size_t>(m * 2 + n)],
+                  rule, rule * 1e-12);
     }
   }
 }
 
 TEST(WithErrorBounds, CopiesAndIntegersAreExact) {
-  for (const char* name : {"transpose", "gemm_i8", "concat_and_slice", "integers", "arg_max", "max_pool", "reshape"}) {
+  for (const char* name :
+       {"transpose", "gemm_i8", "concat_and_slice", "integers", "arg_max", "max_pool", "reshape"}) {
     for (const SampleWorkload& sample : SmallWorkloads()) {
       if (sample.name != name || sample.name == "reshape") continue;
       EXPECT_EQ(Judge(sample.text, 2).largest_bound, 0) << name;
@@ -158,9 +162,12 @@ TEST(WithErrorBounds, MaskedAttentionStaysTight) {
   for (const std::string mask : {"-inf", "-3.4e38", "-1e9"}) {
     const Judged judged = Judge(
         "input S: f32[5,5]\ninput B: f32[5,5]\n"
-        "A[i,j] = S[i,j] * B[i,j] + select(j <= i, 0, " + mask + ")\n"
-        "M[i] = max[j](A[i,j])\nE[i,j] = exp(A[i,j] - M[i])\nZ[i] = sum[j](E[i,j])\n"
-        "output Y[i,j] = E[i,j] / Z[i]\n", 4);
+        "A[i,j] = S[i,j] * B[i,j] + select(j <= i, 0, " +
+            mask +
+            ")\n"
+            "M[i] = max[j](A[i,j])\nE[i,j] = exp(A[i,j] - M[i])\nZ[i] = sum[j](E[i,j])\n"
+            "output Y[i,j] = E[i,j] / Z[i]\n",
+        4);
     EXPECT_EQ(judged.bad, 0) << judged.first;
     EXPECT_LT(judged.largest_bound, 1e-4) << mask;
   }
@@ -169,7 +176,8 @@ TEST(WithErrorBounds, MaskedAttentionStaysTight) {
 TEST(WithErrorBounds, DeepPointwiseChainsStaySmall) {
   std::string text = "input X: f32[4]\nT0[i] = X[i]\n";
   for (int i = 1; i <= 3; ++i)
-    text += "T" + std::to_string(i) + "[i] = gelu_tanh(mish(T" + std::to_string(i - 1) + "[i])) * 1.5\n";
+    text += "T" + std::to_string(i) + "[i] = gelu_tanh(mish(T" + std::to_string(i - 1) +
+            "[i])) * 1.5\n";
   text += "output Y[i] = gelu(gelu_tanh(mish(gelu_tanh(X[i]))) + T3[i])\n";
   const Judged judged = Judge(text, 1);
   EXPECT_EQ(judged.bad, 0) << judged.first;

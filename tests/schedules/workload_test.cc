@@ -61,15 +61,20 @@ TEST(CheckWorkload, RefusesWhatMayLeaveItsTensor) {
 
 TEST(CheckWorkload, KnowsTheRangeOfComputedIndices) {
   EXPECT_EQ(Check("input X: f32[4,8]\ninput E: f32[8]\nA[i] = argmax[k](X[i,k])\n"
-                  "output Y[i] = E[A[i]]\n"), "");
+                  "output Y[i] = E[A[i]]\n"),
+            "");
   EXPECT_THAT(Check("input X: f32[4,8]\ninput E: f32[7]\nA[i] = argmax[k](X[i,k])\n"
-                    "output Y[i] = E[A[i]]\n"), HasSubstr("outside"));
+                    "output Y[i] = E[A[i]]\n"),
+              HasSubstr("outside"));
   EXPECT_EQ(Check("input X: f32[4]\ninput E: f32[7]\nA[i] = min(max(i32(X[i] * 3), 0), 6)\n"
-                  "output Y[i] = E[A[i]]\n"), "");
+                  "output Y[i] = E[A[i]]\n"),
+            "");
   EXPECT_EQ(Check("input J: i64[4] data index(-5, 5)\ninput E: f32[5]\n"
-                  "output Y[i] = E[select(J[i] < 0, J[i] + 5, J[i])]\n"), "");
+                  "output Y[i] = E[select(J[i] < 0, J[i] + 5, J[i])]\n"),
+            "");
   EXPECT_THAT(Check("input J: i64[4] data index(-5, 6)\ninput E: f32[5]\n"
-                    "output Y[i] = E[select(J[i] < 0, J[i] + 5, J[i])]\n"), HasSubstr("outside"));
+                    "output Y[i] = E[select(J[i] < 0, J[i] + 5, J[i])]\n"),
+              HasSubstr("outside"));
 }
 
 TEST(CheckWorkload, ChecksSymbolicExtentsAtTheirEnds) {
@@ -80,7 +85,8 @@ TEST(CheckWorkload, ChecksSymbolicExtentsAtTheirEnds) {
 }
 
 TEST(CheckWorkload, FindsBrokenStructures) {
-  const Workload good = *ParseWorkload("input X: f32[4,8]\nT[i] = sum[k](X[i,k])\noutput Y[i] = T[i] * 2\n");
+  const Workload good =
+      *ParseWorkload("input X: f32[4,8]\nT[i] = sum[k](X[i,k])\noutput Y[i] = T[i] * 2\n");
   const auto broken = [&](auto change) {
     Workload w = good;
     change(w);
@@ -88,21 +94,25 @@ TEST(CheckWorkload, FindsBrokenStructures) {
     return result ? std::string("accepted") : result.error().message;
   };
   EXPECT_EQ(broken([](Workload&) {}), "accepted");
-  EXPECT_THAT(broken([](Workload& w) { std::swap(w.stages[0], w.stages[1]); }), HasSubstr("before it is computed"));
+  EXPECT_THAT(broken([](Workload& w) { std::swap(w.stages[0], w.stages[1]); }),
+              HasSubstr("before it is computed"));
   EXPECT_THAT(broken([](Workload& w) { w.stages[0].tensor = 9; }), HasSubstr("does not exist"));
   EXPECT_THAT(broken([](Workload& w) { w.stages[0].tensor = 0; }), HasSubstr("cannot be computed"));
-  EXPECT_THAT(broken([](Workload& w) { w.stages[0].combiner = Combiner::kNone; }), HasSubstr("without a combiner"));
-  EXPECT_THAT(broken([](Workload& w) { w.stages[0].axes[0].extent.value = 5; }), HasSubstr("has extent 5"));
-  EXPECT_THAT(broken([](Workload& w) { w.stages[0].axes[0].extent.symbol = 0; }), HasSubstr("does not exist"));
+  EXPECT_THAT(broken([](Workload& w) { w.stages[0].combiner = Combiner::kNone; }),
+              HasSubstr("without a combiner"));
+  EXPECT_THAT(broken([](Workload& w) { w.stages[0].axes[0].extent.value = 5; }),
+              HasSubstr("has extent 5"));
+  EXPECT_THAT(broken([](Workload& w) { w.stages[0].axes[0].extent.symbol = 0; }),
+              HasSubstr("does not exist"));
   EXPECT_THAT(broken([](Workload& w) { w.stages[0].spatial = 2; }), HasSubstr("spatial axes"));
   EXPECT_THAT(broken([](Workload& w) { w.stages[0].body = nullptr; }), HasSubstr("no body"));
-  EXPECT_THAT(broken([](Workload& w) { w.stages[0].body = VarExpr(7); }), HasSubstr("does not exist"));
+  EXPECT_THAT(broken([](Workload& w) { w.stages[0].body = VarExpr(7); }),
+              HasSubstr("does not exist"));
   EXPECT_THAT(broken([](Workload& w) { w.tensors[1].type = DataType::kI32; }), HasSubstr("cast"));
   EXPECT_THAT(broken([](Workload& w) { w.tensors[1].name = "X"; }), HasSubstr("used twice"));
   EXPECT_THAT(broken([](Workload& w) { w.stages.pop_back(); }), HasSubstr("never computed"));
-  EXPECT_THAT(broken([](Workload& w) {
-                w.stages[1].body = LoadExpr(1, {}, DataType::kF32);
-              }), HasSubstr("read with 0 indices"));
+  EXPECT_THAT(broken([](Workload& w) { w.stages[1].body = LoadExpr(1, {}, DataType::kF32); }),
+              HasSubstr("read with 0 indices"));
 }
 
 TEST(Workload, CountsOperationsAndBytes) {
@@ -112,7 +122,8 @@ TEST(Workload, CountsOperationsAndBytes) {
   EXPECT_EQ(Flop(gemm), 2 * 4 * 8 * 16 + 2 * 4 * 16);
   EXPECT_EQ(CompulsoryBytes(gemm), 4 * (4 * 8 + 8 * 16 + 16 + 4 * 16));
   // gelu uses its argument twice; it is computed once: add, mul, mul, erf, add, mul.
-  const Workload gelu = *ParseWorkload("input X: f32[5]\nweight b: f32[5]\noutput Y[i] = gelu(X[i] + b[i])\n");
+  const Workload gelu =
+      *ParseWorkload("input X: f32[5]\nweight b: f32[5]\noutput Y[i] = gelu(X[i] + b[i])\n");
   EXPECT_EQ(Flop(gelu), 5 * 6);
   EXPECT_EQ(Flop(*ParseWorkload(PrintWorkload(gelu))), Flop(gelu));
   // Index arithmetic is free.

@@ -33,26 +33,22 @@ class SyntheticSpace final : public Space {
       return std::nullopt;
     }
     switch (depth) {
-      case 1:
-        return Decision{"rows", {1, 2, 3, 4, 6, 8, 12, 16}, {}};
+      case 1: return Decision{"rows", {1, 2, 3, 4, 6, 8, 12, 16}, {}};
       case 2: {
         Decision columns{"columns", {}, {}};
         for (const std::int64_t value : {1, 2, 3, 4, 6, 8})
           if (value * path[1].value <= 28) columns.options.push_back(value);
         return columns;
       }
-      case 3:
-        return Decision{"depth", {1, 64, 128, 256, 512}, {}};
-      case 4:
-        return Decision{"prefetch", {0, 1, 2, 4}, {}};
+      case 3: return Decision{"depth", {1, 64, 128, 256, 512}, {}};
+      case 4: return Decision{"prefetch", {0, 1, 2, 4}, {}};
       case 5:
         return path[0].value == 2 ? Decision{"order", {0, 1, 2, 3, 4, 5}, {}}
                                   : Decision{"compiler", {0, 1}, {"gcc", "clang"}};
       case 6:
         if (path[0].value == 2) return Decision{"compiler", {0, 1}, {"gcc", "clang"}};
         return std::nullopt;
-      default:
-        return std::nullopt;
+      default: return std::nullopt;
     }
   }
 

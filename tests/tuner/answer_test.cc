@@ -13,7 +13,8 @@ namespace kindred {
 namespace {
 
 std::string Matmul(int m) {
-  return "input A: f32[" + std::to_string(m) + ",96]\nweight B: f32[96,80]\noutput Y[m,n] = relu(sum[k](A[m,k] * B[k,n]))\n";
+  return "input A: f32[" + std::to_string(m) +
+         ",96]\nweight B: f32[96,80]\noutput Y[m,n] = relu(sum[k](A[m,k] * B[k,n]))\n";
 }
 
 class Answer : public testing::Test {
@@ -41,18 +42,20 @@ class Answer : public testing::Test {
     task.session = session.id;
     task.workload = canonical.key.Hex();
     batch.tasks.push_back(task);
-    const TrialOrigin origin{session.id, 0, 0, canonical.key.Hex(), batch.targets[0].id, "random", 0, batch.kernels[0].hash};
+    const TrialOrigin origin{session.id,          0,        0, canonical.key.Hex(),
+                             batch.targets[0].id, "random", 0, batch.kernels[0].hash};
     batch.trials.push_back(ToRecord(origin, candidate, kernel, outcome));
     const auto written = log_->Append(batch);
     ASSERT_TRUE(written) << written.error().message;
     code_ = kernel.code;
   }
-  KernelPackage Ask(const std::string& text, const TuningLog* log, std::optional<std::int64_t> epoch = {}) {
+  KernelPackage Ask(const std::string& text, const TuningLog* log,
+                    std::optional<std::int64_t> epoch = {}) {
     auto package = AnswerQuery(log, {*ParseWorkload(text), Target{}, epoch});
     EXPECT_TRUE(package) << package.error().message;
     return std::move(*package);
   }
-  std::unique_ptr<TuningLog> log_ = std::move(*OpenSqliteLog(":memory:", OpenMode::kReadWrite));
+  std::unique_ptr<TuningLog> log_ = *OpenSqliteLog(":memory:", OpenMode::kReadWrite);
   int sessions_ = 0;
   std::string code_;
 };
@@ -103,8 +106,23 @@ TEST_F(Answer, ASiblingsWinnerIsCarriedOver) {
   EXPECT_EQ(package.provenance["siblings"].size(), 1u);
 }
 
+TEST_F(Answer, ModelsOfAnotherVersionAreNamedAndNotUsed) {
+  LogBatch batch;
+  batch.targets.push_back(ToRecord(Target{}));
+  ModelRecord model;
+  model.target = batch.targets[0].id;
+  model.name = "families";
+  model.blob = "no models";
+  batch.models.push_back(model);
+  ASSERT_TRUE(log_->Append(batch));
+  const KernelPackage package = Ask(Matmul(64), log_.get());
+  EXPECT_EQ(package.match, MatchLevel::kDefault);
+  EXPECT_TRUE(package.provenance.contains("models"));
+}
+
 TEST_F(Answer, TypesWithoutKernelsAreRefused) {
-  const auto answer = AnswerQuery(nullptr, {*ParseWorkload("input X: f8e4m3[8]\noutput Y[i] = X[i]\n"), Target{}, {}});
+  const auto answer = AnswerQuery(
+      nullptr, {*ParseWorkload("input X: f8e4m3[8]\noutput Y[i] = X[i]\n"), Target{}, {}});
   ASSERT_FALSE(answer);
   EXPECT_EQ(answer.error().kind, ErrorKind::kUnsupported);
 }

@@ -17,8 +17,9 @@ FamilyDescriptor Describe(const std::string& text) {
 }
 
 std::string Matmul(int m, int n, int k, const std::string& epilogue = "T[m,n]") {
-  return "input A: f32[" + std::to_string(m) + "," + std::to_string(k) + "]\nweight B: f32[" + std::to_string(k) + "," +
-         std::to_string(n) + "]\nT[m,n] = sum[k](A[m,k] * B[k,n])\noutput Y[m,n] = " + epilogue + "\n";
+  return "input A: f32[" + std::to_string(m) + "," + std::to_string(k) + "]\nweight B: f32[" +
+         std::to_string(k) + "," + std::to_string(n) +
+         "]\nT[m,n] = sum[k](A[m,k] * B[k,n])\noutput Y[m,n] = " + epilogue + "\n";
 }
 
 std::string Softmax(int rows, int columns) {
@@ -27,12 +28,14 @@ std::string Softmax(int rows, int columns) {
 }
 
 TEST(Families, NeverCrossStructures) {
-  const std::vector<FamilyDescriptor> tasks = {Describe(Matmul(64, 64, 64)), Describe(Softmax(64, 64))};
+  const std::vector<FamilyDescriptor> tasks = {Describe(Matmul(64, 64, 64)),
+                                               Describe(Softmax(64, 64))};
   EXPECT_EQ(FormFamilies(tasks).size(), 2u);
 }
 
 TEST(Families, NearShapesShareOneAndAnEpilogueDoesNotPartThem) {
-  const std::vector<FamilyDescriptor> tasks = {Describe(Matmul(128, 768, 768)), Describe(Matmul(128, 3072, 768)),
+  const std::vector<FamilyDescriptor> tasks = {Describe(Matmul(128, 768, 768)),
+                                               Describe(Matmul(128, 3072, 768)),
                                                Describe(Matmul(128, 768, 3072, "relu(T[m,n])"))};
   const auto families = FormFamilies(tasks);
   ASSERT_EQ(families.size(), 1u);
@@ -40,7 +43,8 @@ TEST(Families, NearShapesShareOneAndAnEpilogueDoesNotPartThem) {
 }
 
 TEST(Families, FarShapesOpenTheirOwn) {
-  const std::vector<FamilyDescriptor> tasks = {Describe(Matmul(2, 2, 2)), Describe(Matmul(4096, 4096, 4096))};
+  const std::vector<FamilyDescriptor> tasks = {Describe(Matmul(2, 2, 2)),
+                                               Describe(Matmul(4096, 4096, 4096))};
   EXPECT_EQ(FormFamilies(tasks).size(), 2u);
 }
 

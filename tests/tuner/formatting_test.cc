@@ -21,12 +21,6 @@ TEST(Formatting, SecondsAsAClock) {
   EXPECT_EQ(FormatSeconds(3723), "1:02:03");
 }
 
-TEST(Formatting, SiPrefixes) {
-  EXPECT_EQ(FormatSi(0, "B"), "0 B");
-  EXPECT_EQ(FormatSi(1536, "B"), "1.54 kB");
-  EXPECT_EQ(FormatSi(231e6, "FLOP"), "231 MFLOP");
-}
-
 TEST(Formatting, TablesAlignAndCut) {
   Table table({{"name", Table::Align::kLeft, 5}, {"n"}});
   table.Row({"abcdefgh", "1"});

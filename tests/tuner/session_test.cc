@@ -1,5 +1,5 @@
-// The session's promises, with a runner that makes up times from the source text: same decisions for the same
-// seed, exact resume wherever it was cut off, nothing measured twice, budgets kept.
+// The session's promises, with a runner that makes up times from the source text: same decisions
+// for the same seed, exact resume wherever it was cut off, nothing measured twice, budgets kept.
 #include "tuner/session.h"
 
 #include <set>
@@ -14,7 +14,8 @@ namespace {
 
 class SourceRunner : public Runner {
  public:
-  Result<std::vector<Outcome>> Measure(const MeasureJob& job, const std::function<bool()>& stop) override {
+  Result<std::vector<Outcome>> Measure(const MeasureJob& job,
+                                       const std::function<bool()>& stop) override {
     std::vector<Outcome> outcomes;
     for (const KernelSource& kernel : job.candidates) {
       if (stop() || measured == limit) break;
@@ -49,10 +50,11 @@ class SourceRunner : public Runner {
 std::vector<TuningInput> Inputs() {
   std::vector<TuningInput> inputs(1);
   inputs[0].model.name = "test";
-  for (const char* text :
-       {"input A: f32[64,96]\nweight B: f32[96,80]\noutput Y[m,n] = sum[k](A[m,k] * B[k,n])\n",
-        "input A: f32[32,96]\nweight B: f32[96,128]\noutput Y[m,n] = sum[k](A[m,k] * B[k,n])\n",
-        "input A: f32[48,64]\nweight B: f32[64,48]\noutput Y[m,n] = relu(sum[k](A[m,k] * B[k,n]))\n"}) {
+  for (
+      const char* text :
+      {"input A: f32[64,96]\nweight B: f32[96,80]\noutput Y[m,n] = sum[k](A[m,k] * B[k,n])\n",
+       "input A: f32[32,96]\nweight B: f32[96,128]\noutput Y[m,n] = sum[k](A[m,k] * B[k,n])\n",
+       "input A: f32[48,64]\nweight B: f32[64,48]\noutput Y[m,n] = relu(sum[k](A[m,k] * B[k,n]))\n"}) {
     ImportedTask task;
     task.workload = *ParseWorkload(text);
     task.canonical = Canonicalize(task.workload);
@@ -64,7 +66,7 @@ std::vector<TuningInput> Inputs() {
 }
 
 struct Harness {
-  std::unique_ptr<TuningLog> log = std::move(*OpenSqliteLog(":memory:", OpenMode::kReadWrite));
+  std::unique_ptr<TuningLog> log = *OpenSqliteLog(":memory:", OpenMode::kReadWrite);
   Progress progress{Progress::Style::kQuiet};
 
   // Runs a session to its end or to `limit` measured trials; returns how many were measured.
@@ -73,7 +75,8 @@ struct Harness {
     runner.limit = limit;
     auto session = TuningSession::Open(Inputs(), Target{}, options, runner, *log);
     EXPECT_TRUE(session) << session.error().message;
-    const auto done = (*session)->Run([&] { return limit >= 0 && runner.measured >= limit; }, progress);
+    const auto done =
+        (*session)->Run([&] { return limit >= 0 && runner.measured >= limit; }, progress);
     EXPECT_TRUE(done) << done.error().message;
     id = (*session)->id();
     best.clear();
@@ -89,7 +92,8 @@ struct Harness {
     std::vector<std::string> decisions;
     const auto trials = log->Trials(filter);
     for (const TrialRecord& t : *trials)
-      decisions.push_back(std::to_string(t.round) + " " + std::to_string(t.position) + " " + t.workload + " " + t.schedule_key);
+      decisions.push_back(std::to_string(t.round) + " " + std::to_string(t.position) + " " +
+                          t.workload + " " + t.schedule_key);
     return decisions;
   }
 
@@ -104,6 +108,23 @@ TuneOptions Options(const std::string& searcher = "mcts") {
   options.seed = 7;
   options.searcher = searcher;
   return options;
+}
+
+// The compilers that schedules may ask for are frozen with the log.
+TEST(Session, CompilersOfTheLogMustBeThere) {
+  const auto log = *OpenSqliteLog(":memory:", OpenMode::kReadWrite);
+  SourceRunner runner;
+  const auto open = [&](std::vector<std::string> compilers) {
+    Target target;
+    target.compilers = std::move(compilers);
+    return TuningSession::Open(Inputs(), target, Options(), runner, *log);
+  };
+  ASSERT_TRUE(open({"gcc", "clang"}));
+  const auto missing = open({"gcc"});
+  ASSERT_FALSE(missing);
+  EXPECT_EQ(missing.error().kind, ErrorKind::kEnvironment);
+  EXPECT_NE(missing.error().message.find("clang"), std::string::npos);
+  EXPECT_TRUE(open({"gcc", "clang"}));
 }
 
 TEST(Session, SameSeedSameDecisionsOtherSeedOthers) {
@@ -169,7 +190,8 @@ TEST(Session, FailuresAreCountedAndKeptWithTheirCause) {
   EXPECT_GT(counts->failed, 0);
   TrialFilter failed;
   failed.status = "crash";
-  for (const TrialRecord& trial : *harness.log->Trials(failed)) EXPECT_EQ(trial.message, "signal 11");
+  for (const TrialRecord& trial : *harness.log->Trials(failed))
+    EXPECT_EQ(trial.message, "signal 11");
 }
 
 }  // namespace

@@ -22,9 +22,9 @@ TEST(TaskScheduler, EachTaskGetsARoundFirstHeaviestFirst) {
 
 TEST(TaskScheduler, SpendsMostWhereTimeIsAndGainsAre) {
   TaskScheduler scheduler;
-  scheduler.AddTask(1, 1e6, 0);   // heavy, keeps improving
-  scheduler.AddTask(1, 1e6, 1);   // heavy, does not
-  scheduler.AddTask(1, 1e3, 2);   // light, keeps improving
+  scheduler.AddTask(1, 1e6, 0);  // heavy, keeps improving
+  scheduler.AddTask(1, 1e6, 1);  // heavy, does not
+  scheduler.AddTask(1, 1e3, 2);  // light, keeps improving
   std::vector<double> best = {1e6, 1e6, 1e3};
   std::vector<int> rounds(3);
   for (int i = 0; i < 60; ++i) {

@@ -1,5 +1,5 @@
-// The subcommands of `kindred`: one file each in this folder. Each returns an exit code (0 done, 1 failed,
-// 2 bad input), prints its result on standard output and everything else on standard error.
+// The subcommands of `kindred`: one file each in this folder. Each returns an exit code (0 done, 1
+// failed, 2 bad input), prints its result on standard output and everything else on standard error.
 // With `json`, standard output is exactly one JSON object.
 #pragma once
 
@@ -55,8 +55,9 @@ struct DeviceCommand : CommonOptions {
 int RunDevice(const DeviceCommand& command);
 
 // Shared by the commands.
-int Fail(const Error& error);        // prints it, returns its exit code
-std::string DefaultCacheDirectory();  // $KINDRED_CACHE, else $XDG_CACHE_HOME/kindred, else ~/.cache/kindred
+int Fail(const Error& error);  // prints it, returns its exit code
+// $KINDRED_CACHE, else $XDG_CACHE_HOME/kindred, else ~/.cache/kindred
+std::string DefaultCacheDirectory();
 // "cpu", "cpu:threads=8": probed on this machine.
 Result<Target> FindTarget(const std::string& name, const std::string& cache);
 

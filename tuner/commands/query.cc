@@ -17,26 +17,34 @@ namespace kindred {
 namespace {
 
 bool IsKey(const std::string& text) {
-  return text.size() == 32 && std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isxdigit(c); });
+  return text.size() == 32 &&
+         std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isxdigit(c); });
 }
 
 Result<Workload> AskedWorkload(const std::string& asked, const TuningLog* log) {
   if (!IsKey(asked)) {
+    std::error_code code;
+    if (std::filesystem::is_directory(asked, code))
+      return BadInput(fmt::format("{}: is a directory, not a workload", asked));
     std::ifstream file(asked);
     if (!file)
-      return NotFound(fmt::format("{}: no such file; query takes a WORKLOAD.kd or a key of 32 hexadecimal digits", asked));
+      return NotFound(fmt::format(
+          "{}: no such file; query takes a WORKLOAD.kd or a key of 32 hexadecimal digits", asked));
     std::stringstream text;
     text << file.rdbuf();
     return ParseWorkload(text.str(), asked);
   }
   std::string key = asked;
-  std::transform(key.begin(), key.end(), key.begin(), [](unsigned char c) { return std::tolower(c); });
+  std::transform(key.begin(), key.end(), key.begin(),
+                 [](unsigned char c) { return std::tolower(c); });
   std::optional<WorkloadRecord> record;
   if (log != nullptr) {
     KINDRED_TRY(record, log->FindWorkload(key));
   }
   if (!record)
-    return NotFound(fmt::format("key {} is not in the log; give the workload itself (a .kd file), then there is always an answer", key));
+    return NotFound(fmt::format(
+        "key {} is not in the log; give the workload itself (a .kd file), then there is always an answer",
+        key));
   return ParseWorkload(record->text, "the log's workload " + key);
 }
 
@@ -55,20 +63,24 @@ Result<KernelPackage> Answer(const QueryCommand& command) {
 }
 
 void PrintPackage(const KernelPackage& package) {
-  fmt::print("workload   {}\ntarget     {}\nmatch      {}{}\n", package.key, package.target, Name(package.match),
-             package.validated ? ", validated" : ", not run");
+  fmt::print("workload   {}\ntarget     {}\nmatch      {}{}\n", package.key, package.target,
+             Name(package.match), package.validated ? ", validated" : ", not run");
   if (package.statistics.contains("median_ns"))
     fmt::print("time       {} ({:.1f} GFLOP/s, median of {} samples)\n",
-               FormatNs(package.statistics["median_ns"].get<double>()), package.statistics["gflops"].get<double>(),
-               package.statistics["samples_ns"].size());
+               FormatNs(package.statistics["median_ns"].get<double>()),
+               package.statistics["gflops"].get<double>(), package.statistics["samples_ns"].size());
   else
-    fmt::print("time       {} predicted\n", FormatNs(package.statistics["predicted_ns"].get<double>()));
+    fmt::print("time       {} predicted\n",
+               FormatNs(package.statistics["predicted_ns"].get<double>()));
   fmt::print("schedule   {}\n", package.schedule.dump());
-  fmt::print("build      {} {}\n", package.provenance.value("compiler", ""), package.provenance.value("flags", ""));
+  fmt::print("build      {} {}\n", package.provenance.value("compiler", ""),
+             package.provenance.value("flags", ""));
   for (const auto& a : package.arguments)
-    fmt::print("buffer {:<3} {} {} {}  {}\n", a["position"].get<int>(), a["access"].get<std::string>(),
-               a["type"].get<std::string>(), a["name"].get<std::string>() + a["shape"].dump(), a["layout"].get<std::string>());
-  fmt::print("workspace  {} bytes\nepoch      {}\n\n{}", package.kernel.workspace_bytes, package.epoch, package.kernel.code);
+    fmt::print("buffer {:<3} {} {} {}  {}\n", a["position"].get<int>(),
+               a["access"].get<std::string>(), a["type"].get<std::string>(),
+               a["name"].get<std::string>() + a["shape"].dump(), a["layout"].get<std::string>());
+  fmt::print("workspace  {} bytes\nepoch      {}\n\n{}", package.kernel.workspace_bytes,
+             package.epoch, package.kernel.code);
 }
 
 }  // namespace

@@ -28,7 +28,8 @@ Result<void> Tune(const TuneCommand& command) {
   const std::string cache = command.cache.empty() ? DefaultCacheDirectory() : command.cache;
   std::string target_name = command.target;
   if (command.threads > 1) {
-    if (target_name != "cpu") return BadInput("--threads is shorthand for --target cpu:threads=N; give only one of them");
+    if (target_name != "cpu")
+      return BadInput("--threads is shorthand for --target cpu:threads=N; give only one of them");
     target_name = fmt::format("cpu:threads={}", command.threads);
   }
   KINDRED_TRY(auto log, OpenSqliteLog(command.log, OpenMode::kReadWrite));
@@ -39,11 +40,14 @@ Result<void> Tune(const TuneCommand& command) {
   KINDRED_TRY(const auto runner, MakeCpuRunner(target, runner_options));
 
   TuneOptions options = command.options;
-  if (options.trials == 0 && options.trials_per_task == 0 && options.time_s == 0) options.trials_per_task = 64;
+  if (options.trials == 0 && options.trials_per_task == 0 && options.time_s == 0)
+    options.trials_per_task = 64;
   Progress progress(command.quiet ? Progress::Style::kQuiet : Progress::Style::kAuto);
-  KINDRED_TRY(const auto session, TuningSession::Open(std::move(inputs), target, options, *runner, *log));
-  progress.Note(fmt::format("{} subgraphs in {} families on {} ({}); log {}, session {}", session->tasks().size(),
-                            session->families().size(), session->target().id, session->target().model, command.log,
+  KINDRED_TRY(const auto session,
+              TuningSession::Open(std::move(inputs), target, options, *runner, *log));
+  progress.Note(fmt::format("{} subgraphs in {} families on {} ({}); log {}, session {}",
+                            session->tasks().size(), session->families().size(),
+                            session->target().id, session->target().model, command.log,
                             session->id()));
   std::signal(SIGINT, RequestStop);
   std::signal(SIGTERM, RequestStop);
@@ -53,7 +57,8 @@ Result<void> Tune(const TuneCommand& command) {
   else
     fmt::print("{}", TuneReportText(*session));
   if (session->interrupted())
-    progress.Note("stopped; everything measured is in the log, and the same command goes on from here");
+    progress.Note(
+        "stopped; everything measured is in the log, and the same command goes on from here");
   return {};
 }
 

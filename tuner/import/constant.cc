@@ -91,34 +91,19 @@ std::optional<ConstantTensor> DecodeConstant(DataType type, Shape shape, const c
   for (std::size_t i = 0; i < count; ++i) {
     const char* at = bytes + i * width;
     switch (type) {
-      case DataType::kF64:
-        result.numbers.push_back(Read<double>(at));
-        break;
-      case DataType::kF32:
-        result.numbers.push_back(ShortestDecimal(Read<float>(at)));
-        break;
-      case DataType::kF16:
-        result.numbers.push_back(HalfToDouble(Read<std::uint16_t>(at)));
-        break;
+      case DataType::kF64: result.numbers.push_back(Read<double>(at)); break;
+      case DataType::kF32: result.numbers.push_back(ShortestDecimal(Read<float>(at))); break;
+      case DataType::kF16: result.numbers.push_back(HalfToDouble(Read<std::uint16_t>(at))); break;
       case DataType::kBF16:
         result.numbers.push_back(
             std::bit_cast<float>(static_cast<std::uint32_t>(Read<std::uint16_t>(at)) << 16));
         break;
-      case DataType::kI64:
-        result.integers.push_back(Read<std::int64_t>(at));
-        break;
-      case DataType::kI32:
-        result.integers.push_back(Read<std::int32_t>(at));
-        break;
-      case DataType::kI8:
-        result.integers.push_back(Read<std::int8_t>(at));
-        break;
+      case DataType::kI64: result.integers.push_back(Read<std::int64_t>(at)); break;
+      case DataType::kI32: result.integers.push_back(Read<std::int32_t>(at)); break;
+      case DataType::kI8: result.integers.push_back(Read<std::int8_t>(at)); break;
       case DataType::kU8:
-      case DataType::kBool:
-        result.integers.push_back(Read<std::uint8_t>(at));
-        break;
-      default:
-        return std::nullopt;
+      case DataType::kBool: result.integers.push_back(Read<std::uint8_t>(at)); break;
+      default: return std::nullopt;
     }
   }
   return result;

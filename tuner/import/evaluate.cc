@@ -28,14 +28,10 @@ class Evaluator {
   Scalar Run(const Expr& e) {
     const bool real = IsFloat(e.type);
     switch (e.op) {
-      case Op::kInt:
-        return {e.integer, static_cast<double>(e.integer)};
-      case Op::kFloat:
-        return {0, e.number};
-      case Op::kVar:
-        return {place_[static_cast<std::size_t>(e.index)], 0};
-      case Op::kExtent:
-        return Fail();
+      case Op::kInt: return {e.integer, static_cast<double>(e.integer)};
+      case Op::kFloat: return {0, e.number};
+      case Op::kVar: return {place_[static_cast<std::size_t>(e.index)], 0};
+      case Op::kExtent: return Fail();
       case Op::kLoad: {
         std::int64_t element = 0;
         return Locate(e, element) ? Element(e, element) : Fail();
@@ -44,12 +40,9 @@ class Evaluator {
         std::int64_t element = 0;
         return Locate(*e.args[0], element) ? Element(*e.args[0], element) : Run(*e.args[1]);
       }
-      case Op::kSelect:
-        return Run(*e.args[0]).integer != 0 ? Run(*e.args[1]) : Run(*e.args[2]);
-      case Op::kCast:
-        return Cast(e.type, e.args[0]->type, Run(*e.args[0]));
-      default:
-        break;
+      case Op::kSelect: return Run(*e.args[0]).integer != 0 ? Run(*e.args[1]) : Run(*e.args[2]);
+      case Op::kCast: return Cast(e.type, e.args[0]->type, Run(*e.args[0]));
+      default: break;
     }
     const Scalar a = Run(*e.args[0]);
     if (e.args.size() == 1)
@@ -102,114 +95,71 @@ class Evaluator {
 
   static double Unary(Op op, double a) {
     switch (op) {
-      case Op::kNeg:
-        return -a;
-      case Op::kAbs:
-        return std::fabs(a);
-      case Op::kExp:
-        return std::exp(a);
-      case Op::kLog:
-        return std::log(a);
-      case Op::kSqrt:
-        return std::sqrt(a);
-      case Op::kRsqrt:
-        return 1 / std::sqrt(a);
-      case Op::kErf:
-        return std::erf(a);
-      case Op::kTanh:
-        return std::tanh(a);
-      case Op::kSin:
-        return std::sin(a);
-      case Op::kCos:
-        return std::cos(a);
-      case Op::kTan:
-        return std::tan(a);
-      case Op::kFloor:
-        return std::floor(a);
-      case Op::kCeil:
-        return std::ceil(a);
-      case Op::kRound:
-        return std::nearbyint(a);
-      default:
-        return std::nan("");
+      case Op::kNeg: return -a;
+      case Op::kAbs: return std::fabs(a);
+      case Op::kExp: return std::exp(a);
+      case Op::kLog: return std::log(a);
+      case Op::kSqrt: return std::sqrt(a);
+      case Op::kRsqrt: return 1 / std::sqrt(a);
+      case Op::kErf: return std::erf(a);
+      case Op::kTanh: return std::tanh(a);
+      case Op::kSin: return std::sin(a);
+      case Op::kCos: return std::cos(a);
+      case Op::kTan: return std::tan(a);
+      case Op::kFloor: return std::floor(a);
+      case Op::kCeil: return std::ceil(a);
+      case Op::kRound: return std::nearbyint(a);
+      default: return std::nan("");
     }
   }
 
   Scalar UnaryInteger(Op op, std::int64_t a) {
     switch (op) {
-      case Op::kNeg:
-        return BinaryInteger(Op::kSub, 0, a);
-      case Op::kAbs:
-        return a < 0 ? BinaryInteger(Op::kSub, 0, a) : Scalar{a, 0};
-      case Op::kNot:
-        return {a == 0, 0};
-      default:
-        return Fail();
+      case Op::kNeg: return BinaryInteger(Op::kSub, 0, a);
+      case Op::kAbs: return a < 0 ? BinaryInteger(Op::kSub, 0, a) : Scalar{a, 0};
+      case Op::kNot: return {a == 0, 0};
+      default: return Fail();
     }
   }
 
   Scalar Binary(Op op, double a, double b) {
     switch (op) {
-      case Op::kAdd:
-        return {0, a + b};
-      case Op::kSub:
-        return {0, a - b};
-      case Op::kMul:
-        return {0, a * b};
-      case Op::kDiv:
-        return {0, a / b};
-      case Op::kMin:
-        return {0, std::min(a, b)};
-      case Op::kMax:
-        return {0, std::max(a, b)};
-      case Op::kPow:
-        return {0, std::pow(a, b)};
-      case Op::kLess:
-        return {a < b, 0};
-      case Op::kLessEqual:
-        return {a <= b, 0};
-      case Op::kEqual:
-        return {a == b, 0};
-      case Op::kNotEqual:
-        return {a != b, 0};
-      default:
-        return Fail();
+      case Op::kAdd: return {0, a + b};
+      case Op::kSub: return {0, a - b};
+      case Op::kMul: return {0, a * b};
+      case Op::kDiv: return {0, a / b};
+      case Op::kMin: return {0, std::min(a, b)};
+      case Op::kMax: return {0, std::max(a, b)};
+      case Op::kPow: return {0, std::pow(a, b)};
+      case Op::kLess: return {a < b, 0};
+      case Op::kLessEqual: return {a <= b, 0};
+      case Op::kEqual: return {a == b, 0};
+      case Op::kNotEqual: return {a != b, 0};
+      default: return Fail();
     }
   }
 
   Scalar BinaryInteger(Op op, std::int64_t a, std::int64_t b) {
     std::int64_t value = 0;
     switch (op) {
-      case Op::kAdd:
-        return __builtin_add_overflow(a, b, &value) ? Fail() : Scalar{value, 0};
-      case Op::kSub:
-        return __builtin_sub_overflow(a, b, &value) ? Fail() : Scalar{value, 0};
-      case Op::kMul:
-        return __builtin_mul_overflow(a, b, &value) ? Fail() : Scalar{value, 0};
+      case Op::kAdd: return __builtin_add_overflow(a, b, &value) ? Fail() : Scalar{value, 0};
+      case Op::kSub: return __builtin_sub_overflow(a, b, &value) ? Fail() : Scalar{value, 0};
+      case Op::kMul: return __builtin_mul_overflow(a, b, &value) ? Fail() : Scalar{value, 0};
       case Op::kDiv:
       case Op::kMod: {
         if (b == 0 || (b == -1 && a == std::numeric_limits<std::int64_t>::min())) return Fail();
         const std::int64_t quotient = a / b - (a % b != 0 && ((a < 0) != (b < 0)) ? 1 : 0);
         return {op == Op::kDiv ? quotient : a - quotient * b, 0};
       }
-      case Op::kMin:
-        return {std::min(a, b), 0};
-      case Op::kMax:
-        return {std::max(a, b), 0};
-      case Op::kLess:
-        return {a < b, 0};
-      case Op::kLessEqual:
-        return {a <= b, 0};
-      case Op::kEqual:
-        return {a == b, 0};
-      case Op::kNotEqual:
-        return {a != b, 0};
-      case Op::kAnd:
-        return {a != 0 && b != 0, 0};
-      case Op::kOr:
-        return {a != 0 || b != 0, 0};
-      default:
-        return Fail();
+      case Op::kMin: return {std::min(a, b), 0};
+      case Op::kMax: return {std::max(a, b), 0};
+      case Op::kLess: return {a < b, 0};
+      case Op::kLessEqual: return {a <= b, 0};
+      case Op::kEqual: return {a == b, 0};
+      case Op::kNotEqual: return {a != b, 0};
+      case Op::kAnd: return {a != 0 && b != 0, 0};
+      case Op::kOr: return {a != 0 || b != 0, 0};
+      default: return Fail();
     }
   }
 
@@ -233,18 +183,15 @@ Scalar Combine(Combiner combiner, bool real, Scalar a, Scalar b) {
   const auto wrap = [](std::uint64_t bits) { return Scalar{static_cast<std::int64_t>(bits), 0}; };
   const auto x = static_cast<std::uint64_t>(a.integer), y = static_cast<std::uint64_t>(b.integer);
   switch (combiner) {
-    case Combiner::kSum:
-      return real ? Scalar{0, a.number + b.number} : wrap(x + y);
-    case Combiner::kProd:
-      return real ? Scalar{0, a.number * b.number} : wrap(x * y);
+    case Combiner::kSum: return real ? Scalar{0, a.number + b.number} : wrap(x + y);
+    case Combiner::kProd: return real ? Scalar{0, a.number * b.number} : wrap(x * y);
     case Combiner::kMax:
       return real ? Scalar{0, std::max(a.number, b.number)}
                   : Scalar{std::max(a.integer, b.integer), 0};
     case Combiner::kMin:
       return real ? Scalar{0, std::min(a.number, b.number)}
                   : Scalar{std::min(a.integer, b.integer), 0};
-    default:
-      return a;
+    default: return a;
   }
 }
 

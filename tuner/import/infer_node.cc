@@ -18,18 +18,10 @@ void FillTensor(const ConstantTensor& constant, onnx::TensorProto& proto) {
   for (const std::int64_t extent : constant.shape) proto.add_dims(extent);
   for (std::int64_t i = 0; i < constant.elements(); ++i) {
     switch (constant.type) {
-      case DataType::kF32:
-        proto.add_float_data(static_cast<float>(constant.Number(i)));
-        break;
-      case DataType::kF64:
-        proto.add_double_data(constant.Number(i));
-        break;
-      case DataType::kI64:
-        proto.add_int64_data(constant.Integer(i));
-        break;
-      default:
-        proto.add_int32_data(static_cast<std::int32_t>(constant.Integer(i)));
-        break;
+      case DataType::kF32: proto.add_float_data(static_cast<float>(constant.Number(i))); break;
+      case DataType::kF64: proto.add_double_data(constant.Number(i)); break;
+      case DataType::kI64: proto.add_int64_data(constant.Integer(i)); break;
+      default: proto.add_int32_data(static_cast<std::int32_t>(constant.Integer(i))); break;
     }
   }
 }
@@ -74,8 +66,7 @@ void FillAttribute(const std::string& name, const OnnxAttribute& attribute,
       }
       break;
     case Kind::kGraph:
-    case Kind::kOther:
-      break;
+    case Kind::kOther: break;
   }
 }
 

@@ -92,33 +92,15 @@ Result<OnnxAttribute> ConvertAttribute(const std::string& path, const AttributeP
   OnnxAttribute attribute;
   using Kind = OnnxAttribute::Kind;
   switch (proto.type()) {
-    case AttributeProto::INT:
-      attribute.kind = Kind::kInt;
-      break;
-    case AttributeProto::FLOAT:
-      attribute.kind = Kind::kFloat;
-      break;
-    case AttributeProto::STRING:
-      attribute.kind = Kind::kString;
-      break;
-    case AttributeProto::INTS:
-      attribute.kind = Kind::kInts;
-      break;
-    case AttributeProto::FLOATS:
-      attribute.kind = Kind::kFloats;
-      break;
-    case AttributeProto::STRINGS:
-      attribute.kind = Kind::kStrings;
-      break;
-    case AttributeProto::TENSOR:
-      attribute.kind = Kind::kTensor;
-      break;
-    case AttributeProto::GRAPH:
-      attribute.kind = Kind::kGraph;
-      break;
-    default:
-      attribute.kind = Kind::kOther;
-      break;
+    case AttributeProto::INT: attribute.kind = Kind::kInt; break;
+    case AttributeProto::FLOAT: attribute.kind = Kind::kFloat; break;
+    case AttributeProto::STRING: attribute.kind = Kind::kString; break;
+    case AttributeProto::INTS: attribute.kind = Kind::kInts; break;
+    case AttributeProto::FLOATS: attribute.kind = Kind::kFloats; break;
+    case AttributeProto::STRINGS: attribute.kind = Kind::kStrings; break;
+    case AttributeProto::TENSOR: attribute.kind = Kind::kTensor; break;
+    case AttributeProto::GRAPH: attribute.kind = Kind::kGraph; break;
+    default: attribute.kind = Kind::kOther; break;
   }
   attribute.integer = proto.i();
   attribute.number = ShortestDecimal(proto.f());

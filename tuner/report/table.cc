@@ -7,7 +7,8 @@ namespace {
 
 // Characters, not bytes, of UTF-8 text.
 int Width(const std::string& text) {
-  return static_cast<int>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
+  return static_cast<int>(
+      std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
 }
 
 std::string Cut(const std::string& text, int maximum) {
@@ -27,20 +28,15 @@ void Table::Row(std::vector<std::string> cells) {
   rows_.push_back(std::move(cells));
 }
 
-void Table::Rule() { rows_.emplace_back(); }
-
 std::string Table::Print() const {
   std::vector<int> widths;
   int total = -2;
   for (std::size_t i = 0; i < columns_.size(); ++i) {
     int width = Width(columns_[i].title);
-    for (const auto& row : rows_)
-      if (!row.empty()) width = std::max(width, Width(row[i]));
+    for (const auto& row : rows_) width = std::max(width, Width(row[i]));
     widths.push_back(width);
     total += width + 2;
   }
-  std::string rule;
-  for (int i = 0; i < total; ++i) rule += "\u2500";
   std::string out;
   const auto line = [&](const auto& cell) {
     std::string text;
@@ -54,13 +50,9 @@ std::string Table::Print() const {
     out += text + "\n";
   };
   line([&](std::size_t i) -> const std::string& { return columns_[i].title; });
-  out += rule + "\n";
-  for (const auto& row : rows_) {
-    if (row.empty())
-      out += rule + "\n";
-    else
-      line([&](std::size_t i) -> const std::string& { return row[i]; });
-  }
+  for (int i = 0; i < total; ++i) out += "\u2500";
+  out += "\n";
+  for (const auto& row : rows_) line([&](std::size_t i) -> const std::string& { return row[i]; });
   return out;
 }
 

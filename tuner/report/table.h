@@ -16,12 +16,11 @@ class Table {
   };
   explicit Table(std::vector<Column> columns);
   void Row(std::vector<std::string> cells);  // as many cells as columns
-  void Rule();
   std::string Print() const;
 
  private:
   std::vector<Column> columns_;
-  std::vector<std::vector<std::string>> rows_;  // an empty row is a rule
+  std::vector<std::vector<std::string>> rows_;
 };
 
 }  // namespace kindred

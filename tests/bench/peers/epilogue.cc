@@ -1,4 +1,5 @@
-// Epilogue loops behind OpenBLAS's products, compiled with -Ofast so that the compiler makes vectors of them.
+// Epilogue loops behind OpenBLAS's products, compiled with -Ofast so that the compiler makes
+// vectors of them.
 #include "tests/bench/peers/contestant.h"
 
 #include <cmath>

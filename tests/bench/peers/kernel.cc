@@ -37,20 +37,24 @@ void Call(Entry entry, const Kernel& kernel) {
   }
 }
 
-void AddBuffer(const std::string& path, std::istringstream& line, const Subgraph& g, const Arrays& arrays,
-               Kernel& kernel) {
+void AddBuffer(const std::string& path, std::istringstream& line, const Subgraph& g,
+               const Arrays& arrays, Kernel& kernel) {
   std::string access, name;
   std::int64_t elements = 0;
-  if (!(line >> access >> name >> elements)) Fail(path, "a buffer line needs access, name and elements");
+  if (!(line >> access >> name >> elements))
+    Fail(path, "a buffer line needs access, name and elements");
   Floats memory(elements);
   if (access == "read") {
     const auto found = arrays.find(name);
     if (found == arrays.end() || found->second.size() != elements) {
-      Fail(path, "buffer " + name + " of " + std::to_string(elements) + " elements is none of the subgraph's");
+      Fail(path, "buffer " + name + " of " + std::to_string(elements) +
+                     " elements is none of the subgraph's");
     }
-    std::memcpy(memory.data(), found->second.data(), static_cast<std::size_t>(elements) * sizeof(float));
+    std::memcpy(memory.data(), found->second.data(),
+                static_cast<std::size_t>(elements) * sizeof(float));
   } else if (access == "write") {
-    if (elements != g.OutputElements()) Fail(path, "output " + name + " has not the subgraph's size");
+    if (elements != g.OutputElements())
+      Fail(path, "output " + name + " has not the subgraph's size");
     kernel.output = kernel.memory.size();
   } else if (access != "prepared") {
     Fail(path, "unknown access " + access);

@@ -39,10 +39,12 @@ memory::desc Plain(const Dims& dims) { return {dims, kF32, PlainTag(dims.size())
 memory::desc Any(const Dims& dims) { return {dims, kF32, Tag::any}; }
 
 // A copy of the named array, seen as `dims`, in the layout of `wanted`.
-memory Load(const Arrays& arrays, std::string_view name, const Dims& dims, const memory::desc& wanted) {
+memory Load(const Arrays& arrays, std::string_view name, const Dims& dims,
+            const memory::desc& wanted) {
   const Floats& values = arrays.find(name)->second;
   memory plain(Plain(dims), Engine());
-  std::memcpy(plain.get_data_handle(), values.data(), static_cast<std::size_t>(values.size()) * sizeof(float));
+  std::memcpy(plain.get_data_handle(), values.data(),
+              static_cast<std::size_t>(values.size()) * sizeof(float));
   if (plain.get_desc() == wanted) return plain;
   memory laid_out(wanted, Engine());
   dnnl::reorder(plain, laid_out).execute(Stream(), plain, laid_out);
@@ -79,15 +81,20 @@ dnnl::primitive_attr Attributes(Epilogue epilogue) {
   switch (epilogue) {
     case Epilogue::kNone: break;
     case Epilogue::kBiasRelu: operations.append_eltwise(dnnl::algorithm::eltwise_relu, 0, 0); break;
-    case Epilogue::kBiasGelu: operations.append_eltwise(dnnl::algorithm::eltwise_gelu_erf, 0, 0); break;
-    case Epilogue::kBiasRelu6: operations.append_eltwise(dnnl::algorithm::eltwise_clip, 0, 6); break;
+    case Epilogue::kBiasGelu:
+      operations.append_eltwise(dnnl::algorithm::eltwise_gelu_erf, 0, 0);
+      break;
+    case Epilogue::kBiasRelu6:
+      operations.append_eltwise(dnnl::algorithm::eltwise_clip, 0, 6);
+      break;
   }
   dnnl::primitive_attr attributes;
   attributes.set_post_ops(operations);
   return attributes;
 }
 
-// `own`: weights in the layout that oneDNN asks for; else row-major, as where both operands are activations.
+// `own`: weights in the layout that oneDNN asks for; else row-major, as where both operands are
+// activations.
 Contestant Matmul(const Subgraph& g, const Arrays& arrays, bool own) {
   const bool batched = g.batch > 1, biased = g.epilogue != Epilogue::kNone;
   const Dims left = batched ? Dims{g.batch, g.m, g.k} : Dims{g.m, g.k};
@@ -105,16 +112,17 @@ Contestant Matmul(const Subgraph& g, const Arrays& arrays, bool own) {
            {DNNL_ARG_WEIGHTS, Load(arrays, g.Right(), right, descriptor.weights_desc())},
            {DNNL_ARG_DST, memory(descriptor.dst_desc(), Engine())}}};
   if (biased) job.arguments.emplace(DNNL_ARG_BIAS, Load(arrays, "b", bias, descriptor.bias_desc()));
-  return MakeContestant(own ? "onednn_any" : "onednn_plain", descriptor.impl_info_str(), std::move(job), out);
+  return MakeContestant(own ? "onednn_any" : "onednn_plain", descriptor.impl_info_str(),
+                        std::move(job), out);
 }
 
 Contestant Convolution(const Subgraph& g, const Arrays& arrays, bool own) {
   const bool biased = g.epilogue != Epilogue::kNone;
   const std::int64_t size = g.OutputSize();
   const Dims image{1, g.channels, g.size, g.size}, out{1, g.filters, size, size}, bias{g.filters};
-  const Dims weights = g.groups == 1
-                           ? Dims{g.filters, g.channels, g.kernel, g.kernel}
-                           : Dims{g.groups, g.filters / g.groups, g.channels / g.groups, g.kernel, g.kernel};
+  const Dims weights = g.groups == 1 ? Dims{g.filters, g.channels, g.kernel, g.kernel}
+                                     : Dims{g.groups, g.filters / g.groups, g.channels / g.groups,
+                                            g.kernel, g.kernel};
   const Dims strides{g.stride, g.stride}, pads{g.pad, g.pad};
   const auto image_desc = own ? Any(image) : Plain(image), out_desc = own ? Any(out) : Plain(out);
   const auto attributes = Attributes(g.epilogue);
@@ -122,24 +130,27 @@ Contestant Convolution(const Subgraph& g, const Arrays& arrays, bool own) {
   constexpr auto kUse = dnnl::prop_kind::forward_inference;
   constexpr auto kAlgorithm = dnnl::algorithm::convolution_auto;
   const Descriptor descriptor =
-      biased ? Descriptor(Engine(), kUse, kAlgorithm, image_desc, Any(weights), Plain(bias), out_desc,
-                          strides, pads, pads, attributes)
-             : Descriptor(Engine(), kUse, kAlgorithm, image_desc, Any(weights), out_desc, strides, pads,
-                          pads, attributes);
+      biased ? Descriptor(Engine(), kUse, kAlgorithm, image_desc, Any(weights), Plain(bias),
+                          out_desc, strides, pads, pads, attributes)
+             : Descriptor(Engine(), kUse, kAlgorithm, image_desc, Any(weights), out_desc, strides,
+                          pads, pads, attributes);
   Job job{dnnl::convolution_forward(descriptor),
           {{DNNL_ARG_SRC, Load(arrays, "X", image, descriptor.src_desc())},
            {DNNL_ARG_WEIGHTS, Load(arrays, "W", weights, descriptor.weights_desc())},
            {DNNL_ARG_DST, memory(descriptor.dst_desc(), Engine())}}};
   if (biased) job.arguments.emplace(DNNL_ARG_BIAS, Load(arrays, "b", bias, descriptor.bias_desc()));
-  return MakeContestant(own ? "onednn_any" : "onednn_plain", descriptor.impl_info_str(), std::move(job), out);
+  return MakeContestant(own ? "onednn_any" : "onednn_plain", descriptor.impl_info_str(),
+                        std::move(job), out);
 }
 
 Contestant Softmax(const Subgraph& g, const Arrays& arrays) {
   const Dims dims{g.batch, g.m, g.n};
   const dnnl::softmax_forward::primitive_desc descriptor(
-      Engine(), dnnl::prop_kind::forward_inference, dnnl::algorithm::softmax_accurate, Plain(dims), Plain(dims), 2);
+      Engine(), dnnl::prop_kind::forward_inference, dnnl::algorithm::softmax_accurate, Plain(dims),
+      Plain(dims), 2);
   Job job{dnnl::softmax_forward(descriptor),
-          {{DNNL_ARG_SRC, Load(arrays, "X", dims, Plain(dims))}, {DNNL_ARG_DST, memory(Plain(dims), Engine())}}};
+          {{DNNL_ARG_SRC, Load(arrays, "X", dims, Plain(dims))},
+           {DNNL_ARG_DST, memory(Plain(dims), Engine())}}};
   return MakeContestant("onednn_plain", descriptor.impl_info_str(), std::move(job), dims);
 }
 
@@ -168,7 +179,8 @@ std::string OneDnnVersion() {
 std::vector<Contestant> OneDnnContestants(const Subgraph& g, const Arrays& arrays) {
   switch (g.kind) {
     case SubgraphKind::kMatmul: return {Matmul(g, arrays, false), Matmul(g, arrays, true)};
-    case SubgraphKind::kConvolution: return {Convolution(g, arrays, false), Convolution(g, arrays, true)};
+    case SubgraphKind::kConvolution:
+      return {Convolution(g, arrays, false), Convolution(g, arrays, true)};
     case SubgraphKind::kSoftmax: return {Softmax(g, arrays)};
     case SubgraphKind::kLayerNorm: return {LayerNorm(g, arrays)};
   }

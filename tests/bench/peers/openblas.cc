@@ -19,7 +19,8 @@ Floats Copy(const Arrays& arrays, std::string_view name) {
   const auto found = arrays.find(name);
   if (found == arrays.end()) return Floats();
   Floats copy(found->second.size());
-  std::memcpy(copy.data(), found->second.data(), static_cast<std::size_t>(copy.size()) * sizeof(float));
+  std::memcpy(copy.data(), found->second.data(),
+              static_cast<std::size_t>(copy.size()) * sizeof(float));
   return copy;
 }
 
@@ -33,14 +34,16 @@ void* Symbol(void* library, const std::string& name) {
 
 OpenBlas::OpenBlas(const std::string& path) {
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) throw std::runtime_error(std::string("cannot open OpenBLAS: ") + dlerror());
+  if (library == nullptr)
+    throw std::runtime_error(std::string("cannot open OpenBLAS: ") + dlerror());
   gemm_ = reinterpret_cast<Gemm>(Symbol(library, "cblas_sgemm"));
   const auto config = reinterpret_cast<const char* (*)()>(Symbol(library, "openblas_get_config"));
   const auto core = reinterpret_cast<const char* (*)()>(Symbol(library, "openblas_get_corename"));
   const auto threads = reinterpret_cast<void (*)(int)>(Symbol(library, "openblas_set_num_threads"));
   if (gemm_ == nullptr || config == nullptr || core == nullptr || threads == nullptr) {
-    throw std::runtime_error(path + " has no cblas_sgemm, openblas_get_config, openblas_get_corename or "
-                                    "openblas_set_num_threads: is it an OpenBLAS with CBLAS?");
+    throw std::runtime_error(path +
+                             " has no cblas_sgemm, openblas_get_config, openblas_get_corename or "
+                             "openblas_set_num_threads: is it an OpenBLAS with CBLAS?");
   }
   threads(1);
   version_ = std::string(config()) + ", runs as " + core();
@@ -64,7 +67,8 @@ std::vector<Contestant> OpenBlas::Contestants(const Subgraph& g, const Arrays& a
   product->bias = Copy(arrays, "b");
   product->c = Floats(g.OutputElements());
   const auto multiply = [product, gemm = gemm_, batch, m, n, k] {
-    const std::int64_t a_size = std::int64_t{m} * k, b_size = std::int64_t{k} * n, c_size = std::int64_t{m} * n;
+    const std::int64_t a_size = std::int64_t{m} * k, b_size = std::int64_t{k} * n,
+                       c_size = std::int64_t{m} * n;
     for (std::int64_t i = 0; i < batch; ++i) {
       gemm(kRowMajor, kNoTranspose, kNoTranspose, m, n, k, 1.0F, product->a.data() + i * a_size, k,
            product->b.data() + i * b_size, n, 0.0F, product->c.data() + i * c_size, n);
@@ -72,7 +76,8 @@ std::vector<Contestant> OpenBlas::Contestants(const Subgraph& g, const Arrays& a
   };
   const auto output = [product] {
     Floats copy(product->c.size());
-    std::memcpy(copy.data(), product->c.data(), static_cast<std::size_t>(copy.size()) * sizeof(float));
+    std::memcpy(copy.data(), product->c.data(),
+                static_cast<std::size_t>(copy.size()) * sizeof(float));
     return copy;
   };
 

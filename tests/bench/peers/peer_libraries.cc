@@ -1,7 +1,9 @@
-// Times expert libraries, and kernels of ours, on one of the ten subgraphs: one process, one thread, hot, interleaved.
+// Times expert libraries, and kernels of ours, on one of the ten subgraphs: one process, one
+// thread, hot, interleaved.
 //
-// Prints one JSON object: versions, and for each contestant minimum and median time, the samples, and the
-// largest difference from a reference in double precision relative to the largest value of that reference.
+// Prints one JSON object: versions, and for each contestant minimum and median time, the samples,
+// and the largest difference from a reference in double precision relative to the largest value of
+// that reference.
 #include <algorithm>
 #include <cmath>
 #include <exception>
@@ -112,7 +114,8 @@ int Run(const Options& options) {
 int main(int count, char** arguments) {
   const std::vector<std::string> words(arguments + 1, arguments + count);
   if (words == std::vector<std::string>{"--list"}) {
-    for (const kindred::Subgraph& subgraph : kindred::Subgraphs()) std::cout << subgraph.name << "\n";
+    for (const kindred::Subgraph& subgraph : kindred::Subgraphs())
+      std::cout << subgraph.name << "\n";
     return 0;
   }
   try {

@@ -15,14 +15,11 @@ constexpr double kLayerNormEpsilon = 1e-5;
 
 double Finish(const Subgraph& subgraph, double sum, double bias) {
   switch (subgraph.epilogue) {
-    case Epilogue::kNone:
-      return sum;
-    case Epilogue::kBiasRelu:
-      return std::max(sum + bias, 0.0);
+    case Epilogue::kNone: return sum;
+    case Epilogue::kBiasRelu: return std::max(sum + bias, 0.0);
     case Epilogue::kBiasGelu:
       return 0.5 * (sum + bias) * (1 + std::erf((sum + bias) * std::sqrt(0.5)));
-    case Epilogue::kBiasRelu6:
-      return std::clamp(sum + bias, 0.0, 6.0);
+    case Epilogue::kBiasRelu6: return std::clamp(sum + bias, 0.0, 6.0);
   }
   return std::numeric_limits<double>::quiet_NaN();
 }
@@ -126,18 +123,51 @@ const std::vector<Subgraph>& Subgraphs() {
   using enum Epilogue;
   static const std::vector<Subgraph> kAll = {
       {.name = "01_matmul512_bias_relu", .epilogue = kBiasRelu, .m = 512, .n = 512, .k = 512},
-      {.name = "02_ffn128x768x3072_bias_gelu", .epilogue = kBiasGelu, .m = 128, .n = 3072, .k = 768},
+      {.name = "02_ffn128x768x3072_bias_gelu",
+       .epilogue = kBiasGelu,
+       .m = 128,
+       .n = 3072,
+       .k = 768},
       {.name = "03_bmm12x128x64x128", .batch = 12, .m = 128, .n = 128, .k = 64},
-      {.name = "04_conv64_56_3x3_bias_relu", .kind = kConvolution, .epilogue = kBiasRelu,
-       .channels = 64, .size = 56, .filters = 64, .kernel = 3, .pad = 1},
-      {.name = "05_conv256_14_3x3_bias_relu", .kind = kConvolution, .epilogue = kBiasRelu,
-       .channels = 256, .size = 14, .filters = 256, .kernel = 3, .pad = 1},
-      {.name = "06_conv3_224_7x7s2", .kind = kConvolution,
-       .channels = 3, .size = 224, .filters = 64, .kernel = 7, .stride = 2, .pad = 3},
-      {.name = "07_dwconv144_56_bias_relu6", .kind = kConvolution, .epilogue = kBiasRelu6,
-       .channels = 144, .size = 56, .filters = 144, .kernel = 3, .pad = 1, .groups = 144},
-      {.name = "08_conv1x1_576_14_96", .kind = kConvolution,
-       .channels = 576, .size = 14, .filters = 96, .kernel = 1},
+      {.name = "04_conv64_56_3x3_bias_relu",
+       .kind = kConvolution,
+       .epilogue = kBiasRelu,
+       .channels = 64,
+       .size = 56,
+       .filters = 64,
+       .kernel = 3,
+       .pad = 1},
+      {.name = "05_conv256_14_3x3_bias_relu",
+       .kind = kConvolution,
+       .epilogue = kBiasRelu,
+       .channels = 256,
+       .size = 14,
+       .filters = 256,
+       .kernel = 3,
+       .pad = 1},
+      {.name = "06_conv3_224_7x7s2",
+       .kind = kConvolution,
+       .channels = 3,
+       .size = 224,
+       .filters = 64,
+       .kernel = 7,
+       .stride = 2,
+       .pad = 3},
+      {.name = "07_dwconv144_56_bias_relu6",
+       .kind = kConvolution,
+       .epilogue = kBiasRelu6,
+       .channels = 144,
+       .size = 56,
+       .filters = 144,
+       .kernel = 3,
+       .pad = 1,
+       .groups = 144},
+      {.name = "08_conv1x1_576_14_96",
+       .kind = kConvolution,
+       .channels = 576,
+       .size = 14,
+       .filters = 96,
+       .kernel = 1},
       {.name = "09_softmax12x128x128", .kind = kSoftmax, .batch = 12, .m = 128, .n = 128},
       {.name = "10_layernorm128x768", .kind = kLayerNorm, .m = 128, .n = 768},
   };
@@ -171,9 +201,7 @@ Arrays MakeArrays(const Subgraph& g) {
       add("W", g.filters * taps, 1 / std::sqrt(static_cast<double>(taps)));
       break;
     }
-    case SubgraphKind::kSoftmax:
-      add("X", g.batch * g.m * g.n, 1);
-      break;
+    case SubgraphKind::kSoftmax: add("X", g.batch * g.m * g.n, 1); break;
     case SubgraphKind::kLayerNorm:
       add("X", g.m * g.n, 1);
       add("g", g.n, 1);
@@ -189,18 +217,10 @@ Arrays MakeArrays(const Subgraph& g) {
 Floats Reference(const Subgraph& g, const Arrays& arrays) {
   Floats out(g.OutputElements());
   switch (g.kind) {
-    case SubgraphKind::kMatmul:
-      MatmulReference(g, arrays, out.data());
-      break;
-    case SubgraphKind::kConvolution:
-      ConvolutionReference(g, arrays, out.data());
-      break;
-    case SubgraphKind::kSoftmax:
-      SoftmaxReference(g, arrays, out.data());
-      break;
-    case SubgraphKind::kLayerNorm:
-      LayerNormReference(g, arrays, out.data());
-      break;
+    case SubgraphKind::kMatmul: MatmulReference(g, arrays, out.data()); break;
+    case SubgraphKind::kConvolution: ConvolutionReference(g, arrays, out.data()); break;
+    case SubgraphKind::kSoftmax: SoftmaxReference(g, arrays, out.data()); break;
+    case SubgraphKind::kLayerNorm: LayerNormReference(g, arrays, out.data()); break;
   }
   return out;
 }

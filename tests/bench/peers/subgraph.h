@@ -1,7 +1,8 @@
 // The ten subgraphs of the comparison with expert libraries, and their data.
 //
-// The same shapes and names stand in workloads/NN.kd; every contestant gets the same numbers in row-major
-// order (NCHW for convolutions) under those names, and may lay out weights for itself ahead of time.
+// The same shapes and names stand in workloads/NN.kd; every contestant gets the same numbers in
+// row-major order (NCHW for convolutions) under those names, and may lay out weights for itself
+// ahead of time.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +22,8 @@ struct Subgraph {
   std::string_view name;
   SubgraphKind kind = SubgraphKind::kMatmul;
   Epilogue epilogue = Epilogue::kNone;
-  // kMatmul: `batch` products of [m,k] and [k,n]; kSoftmax: batch*m rows of n; kLayerNorm: m rows of n.
+  // kMatmul: `batch` products of [m,k] and [k,n]; kSoftmax: batch*m rows of n; kLayerNorm: m rows
+  // of n.
   std::int64_t batch = 1, m = 0, n = 0, k = 0;
   // kConvolution: one image of `channels` x size x size.
   std::int64_t channels = 0, size = 0, filters = 0, kernel = 0, stride = 1, pad = 0, groups = 1;
@@ -50,7 +52,8 @@ class Floats {
   std::int64_t size_ = 0;
 };
 
-// Inputs and weights by name: uniform in [-1, 1), weights scaled by 1/sqrt(length of the reduction).
+// Inputs and weights by name: uniform in [-1, 1), weights scaled by 1/sqrt(length of the
+// reduction).
 using Arrays = std::map<std::string, Floats, std::less<>>;
 Arrays MakeArrays(const Subgraph& subgraph);
 

@@ -7,9 +7,11 @@
 // started it (PR_SET_PDEATHSIG); the next call would start another.
 
 #include <signal.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <fstream>
 #include <optional>
 #include <unordered_map>
@@ -177,6 +179,14 @@ Result<void> CpuRunner::EnsureReference(const ReferencePlan& plan) {
 }
 
 Result<WorkerProcess*> CpuRunner::ReadyWorker(const MeasureJob& job) {
+  const double memory = static_cast<double>(sysconf(_SC_PHYS_PAGES)) *
+                        static_cast<double>(sysconf(_SC_PAGESIZE));
+  double needed = 0;
+  for (const Tensor& tensor : job.workload->tensors) needed += static_cast<double>(Bytes(tensor));
+  if (needed > memory)
+    return Environment("a workload's tensors take " + std::to_string(std::llround(needed / 1e9)) +
+                       " GB, this machine has " + std::to_string(std::llround(memory / 1e9)) +
+                       " GB of memory: leave the workload out, or make it smaller");
   const ReferencePlan& plan = PlanFor(job);
   if (worker_ && worker_->alive() && open_ == plan.file_name) return &*worker_;
   open_.clear();

@@ -338,6 +338,18 @@ output Y[n,o,y,x] = T[n,o,y,x] + T[0,o,y,x]
   EXPECT_EQ(Name(outcome.status), "ok") << outcome.message;
 }
 
+TEST_F(CpuRunnerTest, RefusesAWorkloadBeyondTheMachinesMemory) {
+  workload_ = *ParseWorkload("input X: f32[1000000,1000000]\noutput Y[i,j] = X[i,j] * 2\n");
+  const std::vector<KernelSource> sources = {Kernel(kRight)};
+  MeasureJob job;
+  job.workload = &workload_;
+  job.candidates = sources;
+  const auto outcomes = runner_->Measure(job, {});
+  ASSERT_FALSE(outcomes);
+  EXPECT_EQ(outcomes.error().kind, ErrorKind::kEnvironment);
+  EXPECT_NE(outcomes.error().message.find("8000 GB"), std::string::npos);
+}
+
 TEST_F(CpuRunnerTest, RefusesAWorkerThatIsNone) {
   CpuRunnerOptions options = Options();
   options.worker_program = "/no/such/program";

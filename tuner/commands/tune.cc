@@ -32,12 +32,13 @@ Result<void> Tune(const TuneCommand& command) {
       return BadInput("--threads is shorthand for --target cpu:threads=N; give only one of them");
     target_name = fmt::format("cpu:threads={}", command.threads);
   }
-  KINDRED_TRY(auto log, OpenSqliteLog(command.log, OpenMode::kReadWrite));
   KINDRED_TRY(const Target target, FindTarget(target_name, cache));
   CpuRunnerOptions runner_options;
   runner_options.cache_directory = cache;
   runner_options.worker_program = "/proc/self/exe";
   KINDRED_TRY(const auto runner, MakeCpuRunner(target, runner_options));
+  // Last, so that what cannot be tuned here leaves no empty log.
+  KINDRED_TRY(auto log, OpenSqliteLog(command.log, OpenMode::kReadWrite));
 
   TuneOptions options = command.options;
   if (options.trials == 0 && options.trials_per_task == 0 && options.time_s == 0)

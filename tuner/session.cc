@@ -232,8 +232,8 @@ Result<void> TuningSession::AbsorbLog() {
       for (const TrialRecord& trial : trials) {
         const auto path = PathFromJson(*task.space, trial.schedule);
         auto candidate = path ? task.space->Lower(*path) : Result<Candidate>(path.error());
-        if (!candidate) {
-          ++task.trials;
+        if (!candidate) {  // a schedule of another version's space
+          CountOutcome(task, ToOutcome(trial), {});
           continue;
         }
         round.candidates.push_back(std::move(*candidate));
@@ -301,20 +301,21 @@ Result<void> TuningSession::Store(const Round& round, std::size_t index, const O
   return {};
 }
 
-void TuningSession::CountOutcomes(const Round& round) {
-  TuneTask& task = *round.task;
-  for (std::size_t i = 0; i < round.outcomes.size(); ++i) {
-    const Outcome& outcome = round.outcomes[i];
-    ++task.trials;
-    if (!outcome.Timed()) {
-      ++task.failed;
-      ++task.failures[std::string(Name(outcome.status))];
-    } else if (outcome.status == Status::kOk && outcome.validated &&
-               (task.best_ns == 0 || outcome.median_ns < task.best_ns)) {
-      task.best_ns = outcome.median_ns;
-      task.best_path = round.candidates[i].path;
-    }
+void TuningSession::CountOutcome(TuneTask& task, const Outcome& outcome, const Path& path) {
+  ++task.trials;
+  if (!outcome.Timed()) {
+    ++task.failed;
+    ++task.failures[std::string(Name(outcome.status))];
+  } else if (outcome.status == Status::kOk && outcome.validated && !path.empty() &&
+             (task.best_ns == 0 || outcome.median_ns < task.best_ns)) {
+    task.best_ns = outcome.median_ns;
+    task.best_path = path;
   }
+}
+
+void TuningSession::CountOutcomes(const Round& round) {
+  for (std::size_t i = 0; i < round.outcomes.size(); ++i)
+    CountOutcome(*round.task, round.outcomes[i], round.candidates[i].path);
 }
 
 // Applies a complete round to the searcher, the models and the scheduler.

@@ -121,6 +121,7 @@ class TuningSession {
   Result<void> MeasureRound(Round& round, const std::function<bool()>& stop, Progress& progress);
   Result<void> Store(const Round& round, std::size_t index, const Outcome& outcome);
   Result<void> AbsorbLog();
+  static void CountOutcome(TuneTask& task, const Outcome& outcome, const Path& path);
   static void CountOutcomes(const Round& round);
   Result<void> FinishRound(int index, const Round& round);
   Result<void> SaveState(const std::string& state);

@@ -140,6 +140,25 @@ bool HasLowering(DataType type) {
   return type != DataType::kF8E4M3 && type != DataType::kF8E5M2 && type != DataType::kC64;
 }
 
+bool Loads(const Expr& e) {
+  bool loads = false;
+  Visit(e, [&](const Expr& node) { loads = loads || node.op == Op::kLoad; });
+  return loads;
+}
+
+// Whether some element is read only where a condition holds.
+bool HasGuardedLoads(const Stmt& stmt) {
+  bool guarded = stmt.kind == StmtKind::kIf;
+  for (const ExprPtr& e : {stmt.index, stmt.value}) {
+    if (!e) continue;
+    Visit(*e, [&](const Expr& node) {
+      if (node.op == Op::kSelect) guarded = guarded || Loads(*node.args[1]) || Loads(*node.args[2]);
+    });
+  }
+  return guarded || std::any_of(stmt.children.begin(), stmt.children.end(),
+                                [](const StmtPtr& child) { return HasGuardedLoads(*child); });
+}
+
 }  // namespace
 
 Result<void> CanEmitC(const Workload& workload) {
@@ -206,6 +225,11 @@ KernelSource EmitC(const Program& program, const Workload& workload, const Targe
   if (!program.plain) {
     for (const char* flag : {"-std=gnu11", "-fno-math-errno", "-fno-trapping-math"})
       source.flags.emplace_back(flag);
+    // GCC 12 unrolls short guarded loops whole, and without trapping math then turns masked loads
+    // with constant masks into blends that read the whole vector, beyond the end of a tensor. Plain
+    // nests without guards keep the unrolling: they need it to be vectorised.
+    if (source.compiler == "gcc" && HasGuardedLoads(*program.body))
+      source.flags.emplace_back("--param=max-completely-peel-times=0");
     if (target.vector_bytes >= 64) source.flags.emplace_back("-mprefer-vector-width=512");
     if (threaded) source.flags.emplace_back("-fopenmp");
     source.flags.insert(source.flags.end(), program.flags.begin(), program.flags.end());

@@ -60,9 +60,6 @@ Program LowerReference(const Workload& workload) {
                              : internal::PlainStage(lowering, stage));
   }
   lowering.program.head_comment = "reference";
-  // GCC 12 at -O3 unrolls short guarded loops whole, and then turns masked loads with constant masks
-  // into blends that read the whole vector, beyond the end of a tensor.
-  lowering.program.flags = {"--param=max-completely-peel-times=0"};
   lowering.program.body = Block(std::move(stages));
   return std::move(lowering.program);
 }

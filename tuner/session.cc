@@ -17,6 +17,9 @@ namespace {
 
 using nlohmann::json;
 
+// How many times the roofline's time an untuned program may take to be near the device's limits.
+constexpr double kNearRoofline = 20;
+
 double Now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
@@ -84,9 +87,14 @@ Result<void> TuningSession::Run(const std::function<bool()>& stop, Progress& pro
   KINDRED_CHECK(MeasureUntuned(ended, progress));
   for (std::size_t i = 0; i < tasks_.size(); ++i) {
     const TuneTask& task = tasks_[i];
-    const double start_ns = task.untuned_ns > 0 ? task.untuned_ns : 20 * task.roofline_ns;
-    scheduler_.AddTask(task.weight, start_ns,
+    const double near_ns = kNearRoofline * task.roofline_ns;
+    scheduler_.AddTask(task.weight, task.untuned_ns > 0 ? task.untuned_ns : near_ns,
                        options_.families ? task.family : static_cast<int>(i));
+    // A plain loop nest that is near the device's limits is worth trying as a schedule.
+    if (task.untuned_ns > 0 && task.untuned_ns < near_ns) {
+      const Path plain[] = {task.space->Adapt({{"sketch", 0, "generic"}, {"vectors", 0, ""}})};
+      task.searcher->Seed(plain);
+    }
   }
   if (!logged_.empty()) {
     std::int64_t known = 0;

@@ -40,7 +40,9 @@ std::string DescribeImport(const ImportedModel& model) {
                         task.canonical.key.Hex().substr(0, 12), task.count(), Short(work),
                         Short(static_cast<double>(CompulsoryBytes(task.workload))));
   }
-  text += fmt::format("{} subgraphs, {} of them different, {}FLOP\n", count, model.tasks.size(),
+  for (const ImportedTask& task : model.tasks)
+    text += "\n" + PrintWorkload(task.workload);
+  text += fmt::format("\n{} subgraphs, {} of them different, {} FLOP\n", count, model.tasks.size(),
                       Short(flop));
   text += fmt::format(
       "coverage: {} of {} compute nodes{}\n", model.tunable, model.nodes,

@@ -40,8 +40,7 @@ std::string DescribeImport(const ImportedModel& model) {
                         task.canonical.key.Hex().substr(0, 12), task.count(), Short(work),
                         Short(static_cast<double>(CompulsoryBytes(task.workload))));
   }
-  for (const ImportedTask& task : model.tasks)
-    text += "\n" + PrintWorkload(task.workload);
+  for (const ImportedTask& task : model.tasks) text += "\n" + PrintWorkload(task.workload);
   text += fmt::format("\n{} subgraphs, {} of them different, {} FLOP\n", count, model.tasks.size(),
                       Short(flop));
   text += fmt::format(

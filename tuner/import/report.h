@@ -9,8 +9,8 @@
 
 namespace kindred {
 
-// A table of subgraphs (name, key, count, FLOP, bytes), their text forms, totals, coverage, and every
-// node left out with its reason.
+// A table of subgraphs (name, key, count, FLOP, bytes), their text forms, totals, coverage, and
+// every node left out with its reason.
 std::string DescribeImport(const ImportedModel& model);
 
 // {"model", "coverage": {"nodes", "tunable", "left_out": [{"node", "op", "reason"}]},

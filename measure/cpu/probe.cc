@@ -25,11 +25,12 @@
 #include "measure/internal/cpu_info.h"
 #include "measure/runner.h"
 #include "schedules/base/hash.h"
+#include "schedules/target_json.h"
 
 namespace kindred {
 namespace {
 
-constexpr int kFormat = 1;
+constexpr int kFormat = 2;
 constexpr int kRuns = 25;
 constexpr double kRunNs = 2e6;
 constexpr std::size_t kMemoryBytes = 256 << 20;
@@ -167,49 +168,6 @@ Target WithCompilers(Target target) {
   return target;
 }
 
-nlohmann::json TargetToJson(const Target& t) {
-  return {{"id", t.id},
-          {"threads", t.threads},
-          {"model", t.model},
-          {"cores", t.cores},
-          {"vector_bytes", t.vector_bytes},
-          {"vector_registers", t.vector_registers},
-          {"fused_multiply_add", t.fused_multiply_add},
-          {"f16_arithmetic", t.f16_arithmetic},
-          {"l1_bytes", t.l1_bytes},
-          {"l2_bytes", t.l2_bytes},
-          {"l3_bytes", t.l3_bytes},
-          {"peak_f32_gflops", t.peak_f32_gflops},
-          {"peak_f64_gflops", t.peak_f64_gflops},
-          {"peak_i8_gops", t.peak_i8_gops},
-          {"l1_gbps", t.l1_gbps},
-          {"l2_gbps", t.l2_gbps},
-          {"memory_gbps", t.memory_gbps}};
-}
-
-// Throws nlohmann::json::exception where a field is missing.
-Target TargetFrom(const nlohmann::json& j) {
-  Target t;
-  t.id = j.at("id");
-  t.threads = j.at("threads");
-  t.model = j.at("model");
-  t.cores = j.at("cores");
-  t.vector_bytes = j.at("vector_bytes");
-  t.vector_registers = j.at("vector_registers");
-  t.fused_multiply_add = j.at("fused_multiply_add");
-  t.f16_arithmetic = j.at("f16_arithmetic");
-  t.l1_bytes = j.at("l1_bytes");
-  t.l2_bytes = j.at("l2_bytes");
-  t.l3_bytes = j.at("l3_bytes");
-  t.peak_f32_gflops = j.at("peak_f32_gflops");
-  t.peak_f64_gflops = j.at("peak_f64_gflops");
-  t.peak_i8_gops = j.at("peak_i8_gops");
-  t.l1_gbps = j.at("l1_gbps");
-  t.l2_gbps = j.at("l2_gbps");
-  t.memory_gbps = j.at("memory_gbps");
-  return t;
-}
-
 }  // namespace
 
 Result<Target> ProbeCpuTarget(const std::string& id, const std::string& cache_directory) {
@@ -223,10 +181,9 @@ Result<Target> ProbeCpuTarget(const std::string& id, const std::string& cache_di
   for (const int cpu : allowed) identity += "\n" + std::to_string(cpu);
   const std::string name = "target-" + HashOf(identity).Hex() + ".json";
   if (const auto text = cache.Read(name)) {
-    try {
-      return WithCompilers(TargetFrom(nlohmann::json::parse(*text)));
-    } catch (const nlohmann::json::exception&) {  // damaged: measure again
-    }
+    // One that cannot be read is damaged: measure again.
+    if (auto kept = TargetFromJson(nlohmann::json::parse(*text, nullptr, false)))
+      return WithCompilers(std::move(*kept));
   }
   Target target = Measured(id, threads, info, allowed);
   KINDRED_CHECK(cache.Write(name, TargetToJson(target).dump(2) + "\n"));

@@ -76,7 +76,7 @@ Result<ImportedModel> ReadModel(const std::string& path,
   if (fs::is_directory(path, code))
     return BadInput(fmt::format("{}: is a directory, not a model", path));
   const std::string ending = fs::path(path).extension().string();
-  if (ending == ".onnx") return ImportOnnx(path, dims);
+  if (ending == ".onnx") return ImportOnnx(path, {dims});
   if (ending == ".kd") return ImportWorkloadFile(path);
   return BadInput(fmt::format(
       "{}: unknown ending '{}'; Kindred reads MODEL.onnx, WORKLOAD.kd and, for tune, ZOO.json",

@@ -62,7 +62,7 @@ TEST_P(Semantics, OutputsAreThoseOfOnnxruntime) {
   const auto& [name, canonical] = GetParam();
   const std::string path = (kTiny / (name + ".onnx")).string();
   const Recorded recorded = ReadRecorded(name);
-  const auto model = ImportOnnx(path, recorded.dims);
+  const auto model = ImportOnnx(path, {recorded.dims});
   ASSERT_TRUE(model) << model.error().message;
   EXPECT_EQ(model->tunable, model->nodes);
   const auto outputs = RunImported(path, *model, recorded.inputs, {canonical});
@@ -91,7 +91,7 @@ INSTANTIATE_TEST_SUITE_P(Tiny, Semantics,
 
 TEST(LeftOut, WhatStandsAroundIsStillRight) {
   const Recorded recorded = ReadRecorded("left_out");
-  const auto model = ImportOnnx((kTiny / "left_out.onnx").string(), recorded.dims);
+  const auto model = ImportOnnx((kTiny / "left_out.onnx").string(), {recorded.dims});
   ASSERT_TRUE(model) << model.error().message;
   ASSERT_EQ(model->left_out.size(), 1u);
   EXPECT_EQ(model->left_out[0].op, "TopK");

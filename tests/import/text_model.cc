@@ -28,7 +28,7 @@ std::string WriteFile(const std::string& name, const std::string& bytes) {
 
 Result<ImportedModel> ImportText(const std::string& graph, int opset,
                                  const std::map<std::string, std::int64_t>& dims) {
-  return ImportOnnx(WriteFile("model.onnx", ModelBytes(graph, opset)), dims);
+  return ImportOnnx(WriteFile("model.onnx", ModelBytes(graph, opset)), {dims});
 }
 
 }  // namespace kindred

@@ -8,7 +8,8 @@
 namespace kindred {
 
 Result<std::map<std::string, Shape>> BindDims(const OnnxModel& model,
-                                              const std::map<std::string, std::int64_t>& dims) {
+                                              const std::map<std::string, std::int64_t>& dims,
+                                              std::map<std::string, std::int64_t>& used) {
   std::set<std::string> weights;
   for (const OnnxTensor& tensor : model.initializers) weights.insert(tensor.name);
   std::map<std::string, Shape> shapes;
@@ -43,10 +44,8 @@ Result<std::map<std::string, Shape>> BindDims(const OnnxModel& model,
         unbound.size() > 1 ? "are" : "is", unbound.size() > 1 ? "each" : "it", unbound[0],
         unbound[0]));
   for (const auto& [name, value] : dims) {
-    if (!known.contains(name))
-      return BadInput(
-          fmt::format("{}: has no symbolic dimension '{}'; it has {}", model.path, name,
-                      known.empty() ? "none" : fmt::format("'{}'", fmt::join(known, "', '"))));
+    if (!known.contains(name)) continue;
+    used[name] = value;
     if (value < 1)
       return BadInput(fmt::format("{}: dimension '{}' cannot be {}; give it a value of at least 1",
                                   model.path, name, value));

@@ -1,11 +1,12 @@
 #include "tuner/import/build_graph.h"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "tuner/import/bind_dims.h"
+#include "tuner/import/expand.h"
 #include "tuner/import/fold_ops.h"
 #include "tuner/import/graph_builder.h"
 #include "tuner/import/ops.h"
@@ -18,12 +19,11 @@ void VisitLoads(const Stage& stage, const std::function<void(const Expr&)>& visi
   });
 }
 
-Result<Graph> GraphBuilder::Run(const std::map<std::string, std::int64_t>& dims) {
-  KINDRED_TRY(const auto shapes, BindDims(model_, dims));
-  AddGiven(shapes);
+Result<Graph> GraphBuilder::Run(const std::map<std::string, Shape>& inputs) {
+  AddGiven(inputs);
   FindLive();
   for (std::size_t n = 0; n < model_.nodes.size(); ++n)
-    if (live_[n]) KINDRED_CHECK(Process(static_cast<int>(n)));
+    if (live_[n]) KINDRED_CHECK(Process(AppendNode(model_.nodes[n], -1)));
   for (const OnnxValue& output : model_.outputs) {
     const auto found = ids_.find(output.name);
     if (found != ids_.end())
@@ -102,38 +102,98 @@ void GraphBuilder::FindLive() {
   std::reverse(graph_.unused.begin(), graph_.unused.end());
 }
 
-Result<void> GraphBuilder::Process(int n) {
-  const OnnxNode& node = model_.nodes[static_cast<std::size_t>(n)];
-  std::vector<int> inputs, outputs;
-  for (const auto& name : node.inputs) inputs.push_back(name.empty() ? -1 : ids_.at(name));
-  for (std::size_t i = 0; i < node.outputs.size(); ++i) {
-    if (node.outputs[i].empty() || (i > 0 && !uses_.contains(node.outputs[i]))) {
+int GraphBuilder::AppendNode(OnnxNode node, int origin) {
+  const int n = static_cast<int>(graph_.nodes.size());
+  graph_.nodes.push_back({std::move(node), origin < 0 ? n : origin, scope_, times_});
+  return n;
+}
+
+std::vector<int> GraphBuilder::AddOutputs(int n) {
+  std::vector<int> outputs;
+  const std::vector<std::string>& names = node(n).outputs;
+  const bool part = graph_.nodes[static_cast<std::size_t>(n)].origin != n;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    // Outputs of an expansion's nodes are read, or it would not have made them.
+    if (names[i].empty() || (i > 0 && !part && !uses_.contains(names[i]))) {
       outputs.push_back(-1);
       continue;
     }
-    outputs.push_back(AddValue(TypedValue(node.outputs[i], 0)));
-    ids_[node.outputs[i]] = outputs.back();
+    outputs.push_back(AddValue(TypedValue(names[i], 0)));
+    value(outputs.back()).invented = part && !uses_.contains(names[i]);
+    ids_[names[i]] = outputs.back();
   }
-  if (outputs.empty() || outputs[0] < 0)
-    return LeaveOut(n, inputs, outputs, {}, "its first output has no name");
+  return outputs;
+}
 
+std::string GraphBuilder::FreshName(const std::string& name) {
+  return fmt::format("{}/{}", name, ++fresh_);
+}
+
+void GraphBuilder::AddKnown(const std::string& name, ConstantPtr constant) {
+  Value added = TypedValue(name, ToOnnxType(constant->type));
+  added.has_shape = true;
+  added.shape = constant->shape;
+  added.kind = ValueKind::kKnown;
+  added.constant = Compact(constant);
+  added.invented = true;
+  ids_[name] = AddValue(std::move(added));
+}
+
+Result<void> GraphBuilder::ProcessPart(OnnxNode node) {
+  const int origin = graph_.nodes[static_cast<std::size_t>(current_)].origin;
+  return Process(AppendNode(std::move(node), origin));
+}
+
+Result<bool> GraphBuilder::TryExpand(int n, const std::vector<int>& inputs, std::string& reason) {
+  const Expansion expansion = FindExpansion(node(n));
+  if (expansion == nullptr) return false;
+  for (const int id : inputs)
+    if (id >= 0 && reason.empty()) reason = WhyUnusable(value(id));
+  if (!reason.empty()) return false;
+  OpContext op(model_, graph_, n, inputs, std::vector<int>(node(n).outputs.size(), -1));
+  Expander expander(*this, op);
+  const int outer = std::exchange(current_, n);
+  const auto expanded = expansion(expander);
+  current_ = outer;
+  if (!expanded && expanded.error().kind != ErrorKind::kUnsupported) return expanded.error();
+  if (!expanded) reason = "not supported: " + expanded.error().message;
+  if (reason.empty()) reason = UnreadReason(op);
+  return reason.empty();
+}
+
+std::string GraphBuilder::WhyNotLowered(const OnnxNode& node,
+                                        const std::vector<int>& inputs) const {
+  for (const int id : inputs)
+    if (id >= 0)
+      if (std::string reason = WhyUnusable(graph_.values[static_cast<std::size_t>(id)]);
+          !reason.empty())
+        return reason;
+  if (FindLowering(node.Kind()) == nullptr)
+    return node.domain.empty() ? NoFormReason(node) : ForeignReason(node);
+  for (int i = 0; i < RequiredInputs(node.Kind()); ++i)
+    if (i >= static_cast<int>(inputs.size()) || inputs[static_cast<std::size_t>(i)] < 0)
+      return fmt::format("its input {} is not there", i + 1);
+  for (const int id : inputs)  // variadic operators know no gaps
+    if (id < 0 && (node.op == "Sum" || node.op == "Mean" || node.op == "Max" || node.op == "Min" ||
+                   node.op == "Concat" || node.op == "Einsum"))
+      return "an input is not there";
+  return "";
+}
+
+Result<void> GraphBuilder::Process(int n) {
+  const OnnxNode& node = this->node(n);
+  std::vector<int> inputs;
+  for (const auto& name : node.inputs) inputs.push_back(name.empty() ? -1 : ids_.at(name));
+  if (node.outputs.empty() || node.outputs[0].empty())
+    return LeaveOut(n, inputs, AddOutputs(n), {}, "its first output has no name");
   KINDRED_CHECK(VerifyNode(model_, node));
+  std::string missing;
+  KINDRED_TRY(const bool expanded, TryExpand(n, inputs, missing));
+  if (expanded) return {};
+  const std::vector<int> outputs = AddOutputs(n);
   KINDRED_TRY(const bool folded, FoldKnown(n, inputs, outputs));
   if (folded) return {};
-  std::string missing;
-  for (const int id : inputs)
-    if (id >= 0 && missing.empty()) missing = WhyUnusable(value(id));
-  if (missing.empty() && !node.domain.empty()) missing = ForeignReason(node);
-  const Lowering lowering = FindLowering(node.op);
-  if (missing.empty() && lowering == nullptr) missing = NoFormReason(node);
-  for (int i = 0; missing.empty() && i < RequiredInputs(node.op); ++i)
-    if (i >= static_cast<int>(inputs.size()) || inputs[static_cast<std::size_t>(i)] < 0)
-      missing = fmt::format("its input {} is not there", i + 1);
-  for (const int id : inputs)  // variadic operators know no gaps
-    if (missing.empty() && id < 0 &&
-        (node.op == "Sum" || node.op == "Mean" || node.op == "Max" || node.op == "Min" ||
-         node.op == "Concat" || node.op == "Einsum"))
-      missing = "an input is not there";
+  if (missing.empty()) missing = WhyNotLowered(node, inputs);
   if (!missing.empty()) {
     KINDRED_TRY(const auto inferred, Infer(node, inputs));
     return LeaveOut(n, inputs, outputs, inferred, missing);
@@ -142,13 +202,11 @@ Result<void> GraphBuilder::Process(int n) {
 
   const std::size_t first_value = graph_.values.size();
   OpContext op(model_, graph_, n, inputs, outputs);
-  const auto lowered = lowering(op);
+  const auto lowered = FindLowering(node.Kind())(op);
   if (!lowered && lowered.error().kind != ErrorKind::kUnsupported) return lowered.error();
   KINDRED_TRY(const auto inferred, Infer(node, inputs));
   std::string reason = lowered ? "" : "not supported: " + lowered.error().message;
-  if (lowered && !op.Unread().empty())
-    reason = fmt::format("attribute '{}' of {} (operator set {}) is not understood",
-                         fmt::join(op.Unread(), "', '"), node.op, model_.opset());
+  if (lowered) reason = UnreadReason(op);
   if (reason.empty()) reason = Compare(node, inferred, outputs);
   if (!reason.empty()) {
     for (const int id : outputs)
@@ -168,9 +226,15 @@ std::string GraphBuilder::WhyUnusable(const Value& v) {
   return "";
 }
 
+std::string GraphBuilder::UnreadReason(const OpContext& op) {
+  if (op.Unread().empty()) return "";
+  return fmt::format("attribute '{}' of {} (operator set {}) is not understood",
+                     fmt::join(op.Unread(), "', '"), op.node.Kind(), op.node.opset);
+}
+
 std::string GraphBuilder::ForeignReason(const OnnxNode& node) const {
-  if (std::find(model_.functions.begin(), model_.functions.end(), node.op) !=
-      model_.functions.end())
+  if (std::any_of(model_.functions.begin(), model_.functions.end(),
+                  [&](const OnnxFunction& f) { return f.name == node.op; }))
     return "it calls a function of the model; inline the functions first";
   return fmt::format("operators of the domain '{}' are not known", node.domain);
 }
@@ -183,7 +247,7 @@ std::string GraphBuilder::NoFormReason(const OnnxNode& node) const {
 
 Result<bool> GraphBuilder::FoldKnown(int n, const std::vector<int>& inputs,
                                      const std::vector<int>& outputs) {
-  const OnnxNode& node = model_.nodes[static_cast<std::size_t>(n)];
+  const OnnxNode& node = this->node(n);
   if (!node.domain.empty()) return false;
   OpContext op(model_, graph_, n, inputs, outputs);
   if (node.op == "Constant" && node.attributes.contains("value")) {
@@ -252,8 +316,8 @@ std::string GraphBuilder::Compare(const OnnxNode& node, const std::vector<Inferr
   return "";
 }
 
-Result<Graph> BuildGraph(const OnnxModel& model, const std::map<std::string, std::int64_t>& dims) {
-  return GraphBuilder(model).Run(dims);
+Result<Graph> BuildGraph(const OnnxModel& model, const std::map<std::string, Shape>& inputs) {
+  return GraphBuilder(model).Run(inputs);
 }
 
 }  // namespace kindred

@@ -1,8 +1,9 @@
 // From an ONNX model to the import's graph: one pass over the nodes in order, in which shapes are
 // inferred, shape arithmetic is folded, views disappear, batch normalisations move into
 // convolutions' weights, and every other node becomes units of stages or is left out with its
-// reason. All shapes are known numbers from the first node on, because symbolic dimensions are
-// bound before.
+// reason. A fused operator is expanded (expand.h) into nodes of simpler
+// operators first. All shapes are known numbers from the first node on, because symbolic
+// dimensions are bound before.
 #pragma once
 
 #include <map>
@@ -12,8 +13,8 @@
 
 namespace kindred {
 
-// Errors (kBadInput): an unbound or unknown symbolic dimension, a node that contradicts its
-// operator.
-Result<Graph> BuildGraph(const OnnxModel& model, const std::map<std::string, std::int64_t>& dims);
+// `inputs`: the shapes of the model's inputs (bind_dims.h). Errors (kBadInput): a node that
+// contradicts its operator.
+Result<Graph> BuildGraph(const OnnxModel& model, const std::map<std::string, Shape>& inputs);
 
 }  // namespace kindred

@@ -28,9 +28,10 @@ Result<void> GraphBuilder::LeaveOut(int n, const std::vector<int>& inputs,
                                     const std::vector<int>& outputs,
                                     const std::vector<InferredType>& inferred,
                                     const std::string& reason) {
-  const OnnxNode& node = model_.nodes[static_cast<std::size_t>(n)];
+  const OnnxNode& node = this->node(n);
   Unit unit;
   unit.node = n;
+  unit.scope = scope_;
   unit.kind = UnitKind::kLeftOut;
   unit.reason = reason;
   const auto read = [&](int id) {
@@ -98,6 +99,7 @@ void GraphBuilder::Commit(int n, OpContext& op, std::size_t first_value,
     if (piece.stages.empty()) continue;
     Unit unit;
     unit.node = n;
+    unit.scope = scope_;
     unit.kind = piece.kind;
     unit.stages = std::move(piece.stages);
     unit.index_uses = std::move(piece.index_uses);
@@ -157,13 +159,14 @@ bool GraphBuilder::Evaluate(const Unit& unit) {
 
 bool GraphBuilder::TryFoldBatchNorm(int n, const std::vector<int>& inputs,
                                     const std::vector<int>& outputs) {
-  const OnnxNode& node = model_.nodes[static_cast<std::size_t>(n)];
-  if (node.op != "BatchNormalization" || inputs.size() != 5 || uses_.at(node.inputs[0]) != 1)
-    return false;
+  const OnnxNode& node = this->node(n);
+  if (node.op != "BatchNormalization" || inputs.size() != 5) return false;
+  const auto used = uses_.find(node.inputs[0]);
+  if (used == uses_.end() || used->second != 1) return false;
   const int made_by = value(value(inputs[0]).storage).unit;
   if (made_by < 0) return false;
   const Unit conv_unit = graph_.units[static_cast<std::size_t>(made_by)];
-  const OnnxNode& conv = model_.nodes[static_cast<std::size_t>(conv_unit.node)];
+  const OnnxNode& conv = this->node(conv_unit.node);
   if (conv.op != "Conv" || conv_unit.kind != UnitKind::kContraction || !conv_unit.also.empty())
     return false;
   const int x = ids_.at(conv.inputs[0]), w = ids_.at(conv.inputs[1]);

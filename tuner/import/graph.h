@@ -5,14 +5,20 @@
 // workload language in which Stage::tensor and the index of a kLoad are *value ids* of this graph;
 // a node whose outputs can be computed apart (Split) is several units. Units stand in topological
 // order.
+//
+// A fused operator is expanded into nodes of simpler ones, which have it as their origin. The nodes
+// of a loop's or a branch's body stand in a scope of their own: no unit of one scope is fused with
+// one of another.
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <string>
 #include <vector>
 
 #include "schedules/workload.h"
 #include "tuner/import/constant.h"
+#include "tuner/import/onnx_model.h"
 
 namespace kindred {
 
@@ -47,6 +53,7 @@ enum class UnitKind {
   kRow,          // reductions, softmax, normalisations
   kPointwise,    // every element from elements of the same place, up to broadcasting
   kMovement,     // elements only change place: transpose, slice, concat, pad, gather
+  kControl,      // If, Loop, Scan: runs bodies, whose units stand in scopes of their own
   kLeftOut,      // see `reason`
 };
 
@@ -56,19 +63,28 @@ struct IndexUse {
   std::int64_t low = 0, high = 0;
 };
 
+struct GraphNode {
+  OnnxNode node;
+  int origin = -1;   // the node of the model (or body) that it is or was expanded from
+  int scope = 0;     // 0: the model's own graph
+  double times = 1;  // runs in one run of the model
+};
+
 struct Unit {
-  int node = -1;  // index into OnnxModel::nodes
+  int node = -1;  // index into Graph::nodes
+  int scope = 0;  // of its node
   UnitKind kind = UnitKind::kLeftOut;
   bool prepared = false;      // all it reads is known ahead of time
-  std::vector<Stage> stages;  // empty for kLeftOut
-  std::vector<int> values;    // made: the stages' tensors (for kLeftOut: the node's outputs)
+  std::vector<Stage> stages;  // empty for kControl, kLeftOut
+  std::vector<int> values;    // made: the stages' tensors (without stages: the node's outputs)
   std::vector<int> reads;     // storage ids of values read from elsewhere, distinct
   std::vector<IndexUse> index_uses;
   std::string reason;
-  std::vector<int> also;  // further model nodes folded into this unit (BatchNormalization)
+  std::vector<int> also;  // further nodes folded into this unit (BatchNormalization)
 };
 
 struct Graph {
+  std::deque<GraphNode> nodes;  // references stay valid while nodes are added
   std::vector<Value> values;
   std::vector<Unit> units;
   std::vector<std::string> unused;  // nodes whose results nothing reads

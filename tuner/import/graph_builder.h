@@ -15,7 +15,19 @@ namespace kindred {
 class GraphBuilder {
  public:
   explicit GraphBuilder(const OnnxModel& model) : model_(model) {}
-  Result<Graph> Run(const std::map<std::string, std::int64_t>& dims);
+  Result<Graph> Run(const std::map<std::string, Shape>& inputs);
+
+  // --- for expansions (expand.h)
+
+  bool IsRead(const std::string& name) const { return uses_.contains(name); }
+  const Value& Named(const std::string& name) const {
+    return graph_.values[static_cast<std::size_t>(ids_.at(name))];
+  }
+  // A name that no value has, like `name`.
+  std::string FreshName(const std::string& name);
+  void AddKnown(const std::string& name, ConstantPtr constant);
+  // Processes a node that the current one is expanded into.
+  Result<void> ProcessPart(OnnxNode node);
 
  private:
   Value& value(int id) { return graph_.values[static_cast<std::size_t>(id)]; }
@@ -30,8 +42,19 @@ class GraphBuilder {
   void AddGiven(const std::map<std::string, Shape>& shapes);
   // Nodes that some output of the model depends on, and how often each value is read by those.
   void FindLive();
+  // Appends to the graph's nodes, in the current scope. `origin` -1: the node itself.
+  int AppendNode(OnnxNode node, int origin);
   Result<void> Process(int n);
+  // Whether the node was expanded; if it could be but for some reason, `reason` says why it was
+  // not.
+  Result<bool> TryExpand(int n, const std::vector<int>& inputs, std::string& reason);
+  std::vector<int> AddOutputs(int n);
+  // Why the node cannot be lowered, or "".
+  std::string WhyNotLowered(const OnnxNode& node, const std::vector<int>& inputs) const;
   static std::string WhyUnusable(const Value& v);
+  // Names the attributes that no lowering asked for; "" if there are none.
+  static std::string UnreadReason(const OpContext& op);
+  const OnnxNode& node(int n) const { return graph_.nodes[static_cast<std::size_t>(n)].node; }
   std::string ForeignReason(const OnnxNode& node) const;
   std::string NoFormReason(const OnnxNode& node) const;
   // Shape, Constant and the like.
@@ -63,6 +86,10 @@ class GraphBuilder {
   std::unordered_map<std::string, int> ids_;
   std::unordered_map<std::string, int> uses_;
   std::vector<bool> live_;
+  int current_ = -1;  // the node that is being expanded, in graph_.nodes; -1: none
+  int scope_ = 0;
+  double times_ = 1;  // runs of the current scope in one run of the model
+  std::int64_t fresh_ = 0;
 };
 
 }  // namespace kindred

@@ -19,8 +19,7 @@ int GroupGraph::Maker(int storage) const {
 }
 
 bool GroupGraph::Free(int u) const {
-  return group_[static_cast<std::size_t>(u)] < 0 && !unit(u).prepared &&
-         unit(u).kind != UnitKind::kLeftOut;
+  return group_[static_cast<std::size_t>(u)] < 0 && !unit(u).prepared && !unit(u).stages.empty();
 }
 
 void GroupGraph::Commit(const std::vector<int>& units) {

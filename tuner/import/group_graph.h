@@ -21,8 +21,12 @@ class GroupGraph {
   // The unit that makes the storage while the model runs, -1 if none does.
   int Maker(int storage) const;
 
-  // Not yet in a group of several, may be grouped.
+  // Not yet in a group, and something to group.
   bool Free(int u) const;
+  // Free, and of the same scope as the others.
+  bool CanJoin(int u, const std::vector<int>& units) const {
+    return Free(u) && unit(u).scope == unit(units.front()).scope;
+  }
   void Commit(const std::vector<int>& units);
   int GroupOf(int u) const { return group_[static_cast<std::size_t>(u)]; }
 

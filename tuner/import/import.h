@@ -29,14 +29,19 @@ struct SubgraphUse {
   std::map<std::string, std::string>
       tensors;  // tensor name in the workload -> value name in the model
   std::vector<WeightPreparation> preparations;
+  // Runs of this place in one run of the model: 1, or in the body of a loop its stated trip count.
+  double times = 1;
 };
 
 struct ImportedTask {
   std::string name;   // for people: "conv2d 3x3 64->64 56x56 + relu"
   Workload workload;  // names of the first use
   CanonicalWorkload canonical;
-  std::vector<SubgraphUse> uses;  // how often it runs in the model = uses.size()
+  std::vector<SubgraphUse> uses;
+  // Places in the model.
   int count() const { return static_cast<int>(uses.size()); }
+  // Runs in one run of the model.
+  double runs() const;
 };
 
 struct LeftOutNode {
@@ -52,9 +57,10 @@ struct FoldedValue {
 };
 
 struct ImportedModel {
-  std::string name;  // file name without directories and ending
-  int nodes = 0;     // compute nodes after folding and view removal
-  int tunable = 0;   // of these, how many stand in a task
+  std::string name;                          // file name without directories and ending
+  std::map<std::string, std::int64_t> dims;  // its symbolic dimensions, as bound
+  int nodes = 0;                             // compute nodes after folding and view removal
+  int tunable = 0;                           // of these, how many stand in a task
   std::vector<LeftOutNode> left_out;
   std::vector<std::string>
       unused;  // nodes that no output of the model depends on; not among `nodes`
@@ -66,10 +72,20 @@ struct ImportedModel {
   std::vector<std::string> inputs, outputs;  // names of the model's, in order
 };
 
-// `dims` binds the model's symbolic dimensions by name (e.g. {"batch", 1}); an unbound one is an
-// error that names it. Errors: unreadable, truncated or inconsistent model, with the node's name.
-Result<ImportedModel> ImportOnnx(const std::string& path,
-                                 const std::map<std::string, std::int64_t>& dims);
+struct ImportOptions {
+  // Binds symbolic dimensions by name, e.g. {"batch", 1}. One that stays unbound is an error;
+  // names that the model does not have are left to the caller (ImportedModel::dims says which
+  // were used).
+  std::map<std::string, std::int64_t> dims;
+  // Runs of a loop's body for one run of the loop, where the model does not fix their number.
+  double trips = 1;
+  // Instances of the model, each with weights and inputs of its own, that run as one: every
+  // subgraph becomes a batched or grouped one (NetFuse, EuroMLSys 2021).
+  int instances = 1;
+};
+
+// Errors: unreadable, truncated or inconsistent model, with the node's name; unbound dimensions.
+Result<ImportedModel> ImportOnnx(const std::string& path, const ImportOptions& options);
 
 // A .kd file as a model of one task.
 Result<ImportedModel> ImportWorkloadFile(const std::string& path);

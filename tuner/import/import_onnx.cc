@@ -1,11 +1,13 @@
 #include <algorithm>
 #include <filesystem>
+#include <numeric>
 #include <unordered_map>
 
 #include <fmt/format.h>
 
 #include "schedules/text_form.h"
 #include "tuner/import/assemble.h"
+#include "tuner/import/bind_dims.h"
 #include "tuner/import/build_graph.h"
 #include "tuner/import/import.h"
 #include "tuner/import/naming.h"
@@ -36,7 +38,8 @@ class Importer {
  private:
   const Value& value(int id) const { return graph_.values[static_cast<std::size_t>(id)]; }
   const Unit& unit(int u) const { return graph_.units[static_cast<std::size_t>(u)]; }
-  const OnnxNode& node(int n) const { return model_.nodes[static_cast<std::size_t>(n)]; }
+  const GraphNode& node(int n) const { return graph_.nodes[static_cast<std::size_t>(n)]; }
+  const OnnxNode& OriginOf(int n) const { return node(node(n).origin).node; }
 
   Result<void> AddGroup(const Group& group) {
     auto assembled = Assemble(graph_, group.units, group.outputs);
@@ -47,7 +50,7 @@ class Importer {
       return {};
     }
     Workload& workload = assembled->workload;
-    workload.name = NameOf(model_, graph_, group);
+    workload.name = NameOf(graph_, group);
     CanonicalWorkload canonical = Canonicalize(workload);
     const auto [place, fresh] = tasks_.emplace(canonical.key, result_.tasks.size());
     if (fresh) {
@@ -59,6 +62,7 @@ class Importer {
     }
     ImportedTask& task = result_.tasks[place->second];
     SubgraphUse use;
+    use.times = node(unit(group.anchor).node).times;
     for (const int u : group.units) {
       AddNode(use, unit(u).node);
       for (const int n : unit(u).also) AddNode(use, n);
@@ -83,7 +87,7 @@ class Importer {
   }
 
   void AddNode(SubgraphUse& use, int n) const {
-    const std::string& name = node(n).name;
+    const std::string& name = OriginOf(n).name;
     if (std::find(use.nodes.begin(), use.nodes.end(), name) == use.nodes.end())
       use.nodes.push_back(name);
   }
@@ -136,13 +140,13 @@ class Importer {
     std::map<int, std::string> nodes;  // by node: why it is left out, or ""
     for (std::size_t u = 0; u < graph_.units.size(); ++u) {
       const Unit& one = graph_.units[u];
-      if (one.prepared) continue;
+      if (one.prepared || one.kind == UnitKind::kControl) continue;
       const auto refused = refused_.find(static_cast<int>(u));
       const std::string reason = refused != refused_.end() ? refused->second : one.reason;
       std::vector<int> covered = one.also;
       covered.push_back(one.node);
       for (const int n : covered) {
-        std::string& known = nodes[n];
+        std::string& known = nodes[node(n).origin];
         if (known.empty()) known = reason;
       }
     }
@@ -151,7 +155,7 @@ class Importer {
       if (reason.empty()) {
         ++result_.tunable;
       } else {
-        result_.left_out.push_back({node(n).name, node(n).op, reason});
+        result_.left_out.push_back({node(n).node.name, node(n).node.op, reason});
       }
     }
   }
@@ -177,11 +181,19 @@ class Importer {
 
 }  // namespace
 
-Result<ImportedModel> ImportOnnx(const std::string& path,
-                                 const std::map<std::string, std::int64_t>& dims) {
+double ImportedTask::runs() const {
+  return std::accumulate(uses.begin(), uses.end(), 0.0,
+                         [](double sum, const SubgraphUse& use) { return sum + use.times; });
+}
+
+Result<ImportedModel> ImportOnnx(const std::string& path, const ImportOptions& options) {
   KINDRED_TRY(const OnnxModel model, LoadOnnx(path));
-  KINDRED_TRY(const Graph graph, BuildGraph(model, dims));
-  return Importer(model, graph).Run();
+  std::map<std::string, std::int64_t> bound;
+  KINDRED_TRY(const auto shapes, BindDims(model, options.dims, bound));
+  KINDRED_TRY(const Graph graph, BuildGraph(model, shapes));
+  KINDRED_TRY(ImportedModel imported, Importer(model, graph).Run());
+  imported.dims = std::move(bound);
+  return imported;
 }
 
 }  // namespace kindred

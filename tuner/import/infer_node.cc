@@ -94,11 +94,9 @@ InferredType ConvertType(const onnx::TypeProto& type) {
 }
 
 // The operator's definition, nullptr where libonnx has none for this model.
-const onnx::OpSchema* SchemaOf(const OnnxModel& model, const OnnxNode& node) {
-  const auto version = model.opsets.find(node.domain);
-  if (version == model.opsets.end()) return nullptr;
-  if (node.domain.empty() && model.opset() > kNewestOpset) return nullptr;
-  return onnx::OpSchemaRegistry::Schema(node.op, version->second, node.domain);
+const onnx::OpSchema* SchemaOf(const OnnxNode& node) {
+  if (node.opset == 0 || (node.domain.empty() && node.opset > kNewestOpset)) return nullptr;
+  return onnx::OpSchemaRegistry::Schema(node.op, node.opset, node.domain);
 }
 
 bool HasSubgraphs(const OnnxNode& node) {
@@ -169,7 +167,7 @@ bool WindowsFit(const OnnxNode& node, const std::vector<NodeInput>& inputs) {
 }  // namespace
 
 Result<void> VerifyNode(const OnnxModel& model, const OnnxNode& node) {
-  const onnx::OpSchema* schema = SchemaOf(model, node);
+  const onnx::OpSchema* schema = SchemaOf(node);
   if (schema == nullptr || HasSubgraphs(node)) return {};
   onnx::NodeProto proto;
   FillNode(node, proto);
@@ -186,7 +184,7 @@ Result<void> VerifyNode(const OnnxModel& model, const OnnxNode& node) {
 Result<std::vector<InferredType>> InferNode(const OnnxModel& model, const OnnxNode& node,
                                             const std::vector<NodeInput>& inputs) {
   std::vector<InferredType> result(node.outputs.size());
-  if (SchemaOf(model, node) == nullptr || HasSubgraphs(node)) return result;
+  if (SchemaOf(node) == nullptr || HasSubgraphs(node)) return result;
   if (!WindowsFit(node, inputs))
     return Contradiction(model, node,
                          "its window or its weight does not fit its input's dimensions");
@@ -194,7 +192,7 @@ Result<std::vector<InferredType>> InferNode(const OnnxModel& model, const OnnxNo
   one.set_ir_version(8);
   auto& opset = *one.add_opset_import();
   opset.set_domain(node.domain);
-  opset.set_version(model.opsets.at(node.domain));
+  opset.set_version(node.opset);
   auto& graph = *one.mutable_graph();
   graph.set_name("node");
   FillNode(node, *graph.add_node());

@@ -20,6 +20,7 @@ namespace {
 using onnx::AttributeProto;
 using onnx::GraphProto;
 using onnx::TensorProto;
+using Opsets = std::map<std::string, int>;
 
 // The typed fields hold one element per entry; f16 and bf16 lie in int32_data as bit patterns.
 std::string BytesOf(const TensorProto& proto, DataType type) {
@@ -88,7 +89,11 @@ void Captured(const GraphProto& graph, std::set<std::string> defined,
   for (const auto& output : graph.output()) use(output.name());
 }
 
-Result<OnnxAttribute> ConvertAttribute(const std::string& path, const AttributeProto& proto) {
+Result<OnnxGraph> ConvertGraph(const std::string& path, GraphProto& graph, const Opsets& opsets,
+                               bool nested);
+
+Result<OnnxAttribute> ConvertAttribute(const std::string& path, AttributeProto& proto,
+                                       const Opsets& opsets) {
   OnnxAttribute attribute;
   using Kind = OnnxAttribute::Kind;
   switch (proto.type()) {
@@ -111,6 +116,11 @@ Result<OnnxAttribute> ConvertAttribute(const std::string& path, const AttributeP
   if (proto.has_t()) {
     KINDRED_TRY(attribute.tensor, ConvertTensor(path, proto.t()));
   }
+  if (proto.has_g()) {
+    KINDRED_TRY(auto graph, ConvertGraph(path, *proto.mutable_g(), opsets, true));
+    attribute.graph = std::make_shared<const OnnxGraph>(std::move(graph));
+  }
+  attribute.reference = proto.ref_attr_name();
   return attribute;
 }
 
@@ -131,7 +141,8 @@ OnnxValue ConvertValue(const onnx::ValueInfoProto& proto) {
   return value;
 }
 
-Result<OnnxNode> ConvertNode(const std::string& path, const onnx::NodeProto& proto, int position) {
+Result<OnnxNode> ConvertNode(const std::string& path, onnx::NodeProto& proto, int position,
+                             const Opsets& opsets) {
   OnnxNode node;
   node.op = proto.op_type();
   node.domain = proto.domain() == "ai.onnx" ? "" : proto.domain();
@@ -141,14 +152,64 @@ Result<OnnxNode> ConvertNode(const std::string& path, const onnx::NodeProto& pro
   for (const auto& output : node.outputs)
     if (node.name.empty()) node.name = output;
   if (node.name.empty()) node.name = "#" + std::to_string(position);
-  for (const auto& attribute : proto.attribute()) {
-    auto converted = ConvertAttribute(path, attribute);
+  if (const auto opset = opsets.find(node.domain); opset != opsets.end())
+    node.opset = opset->second;
+  for (auto& attribute : *proto.mutable_attribute()) {
+    auto converted = ConvertAttribute(path, attribute, opsets);
     if (!converted) return BadInput(converted.error().message + " (in " + node.Label() + ")");
     node.attributes.emplace(attribute.name(), std::move(*converted));
     if (attribute.has_g()) Captured(attribute.g(), {}, node.captured);
     for (const auto& graph : attribute.graphs()) Captured(graph, {}, node.captured);
   }
   return node;
+}
+
+Result<OnnxGraph> ConvertGraph(const std::string& path, GraphProto& proto, const Opsets& opsets,
+                               bool nested) {
+  OnnxGraph graph;
+  for (TensorProto& tensor : *proto.mutable_initializer()) {
+    KINDRED_TRY(auto converted, ConvertTensor(path, tensor));
+    graph.initializers.push_back(std::move(converted));
+    TensorProto().Swap(&tensor);  // gives the data back at once
+  }
+  for (const auto& sparse : proto.sparse_initializer()) {
+    OnnxTensor tensor;
+    tensor.name = sparse.values().name();
+    tensor.element_type = sparse.values().data_type();
+    tensor.shape.assign(sparse.dims().begin(), sparse.dims().end());
+    graph.initializers.push_back(std::move(tensor));
+  }
+  for (const auto& value : proto.input()) graph.inputs.push_back(ConvertValue(value));
+  for (const auto& value : proto.output()) graph.outputs.push_back(ConvertValue(value));
+  for (const auto& value : proto.value_info()) graph.described.push_back(ConvertValue(value));
+  for (int i = 0; i < proto.node_size(); ++i) {
+    KINDRED_TRY(auto node, ConvertNode(path, *proto.mutable_node(i), i, opsets));
+    graph.nodes.push_back(std::move(node));
+  }
+  KINDRED_CHECK(SortNodes(path, graph, nested));
+  return graph;
+}
+
+Opsets ReadOpsets(const google::protobuf::RepeatedPtrField<onnx::OperatorSetIdProto>& imports) {
+  Opsets opsets;
+  for (const auto& opset : imports)
+    opsets[opset.domain() == "ai.onnx" ? "" : opset.domain()] = static_cast<int>(opset.version());
+  return opsets;
+}
+
+Result<OnnxFunction> ConvertFunction(const std::string& path, onnx::FunctionProto& proto) {
+  OnnxFunction function;
+  function.name = proto.name();
+  function.domain = proto.domain();
+  function.inputs.assign(proto.input().begin(), proto.input().end());
+  function.outputs.assign(proto.output().begin(), proto.output().end());
+  function.attributes.assign(proto.attribute().begin(), proto.attribute().end());
+  const Opsets opsets = ReadOpsets(proto.opset_import());
+  for (int i = 0; i < proto.node_size(); ++i) {
+    KINDRED_TRY(auto node, ConvertNode(path, *proto.mutable_node(i), i, opsets));
+    function.nodes.push_back(std::move(node));
+  }
+  return function;
 }
 
 Result<void> Parse(const std::string& path, onnx::ModelProto& proto) {
@@ -183,32 +244,13 @@ Result<OnnxModel> LoadOnnx(const std::string& path) {
   OnnxModel model;
   model.path = path;
   model.ir_version = static_cast<int>(proto.ir_version());
-  for (const auto& opset : proto.opset_import())
-    model.opsets[opset.domain() == "ai.onnx" ? "" : opset.domain()] =
-        static_cast<int>(opset.version());
-  for (const auto& function : proto.functions()) model.functions.push_back(function.name());
-
-  GraphProto& graph = *proto.mutable_graph();
-  for (TensorProto& tensor : *graph.mutable_initializer()) {
-    KINDRED_TRY(auto converted, ConvertTensor(path, tensor));
-    model.initializers.push_back(std::move(converted));
-    TensorProto().Swap(&tensor);  // gives the data back at once
+  model.opsets = ReadOpsets(proto.opset_import());
+  KINDRED_TRY(static_cast<OnnxGraph&>(model),
+              ConvertGraph(path, *proto.mutable_graph(), model.opsets, false));
+  for (auto& function : *proto.mutable_functions()) {
+    KINDRED_TRY(auto converted, ConvertFunction(path, function));
+    model.functions.push_back(std::move(converted));
   }
-  for (const auto& sparse : graph.sparse_initializer()) {
-    OnnxTensor tensor;
-    tensor.name = sparse.values().name();
-    tensor.element_type = sparse.values().data_type();
-    tensor.shape.assign(sparse.dims().begin(), sparse.dims().end());
-    model.initializers.push_back(std::move(tensor));
-  }
-  for (const auto& value : graph.input()) model.inputs.push_back(ConvertValue(value));
-  for (const auto& value : graph.output()) model.outputs.push_back(ConvertValue(value));
-  for (const auto& value : graph.value_info()) model.described.push_back(ConvertValue(value));
-  for (int i = 0; i < graph.node_size(); ++i) {
-    KINDRED_TRY(auto node, ConvertNode(path, graph.node(i), i));
-    model.nodes.push_back(std::move(node));
-  }
-  KINDRED_CHECK(SortNodes(model));
   return model;
 }
 

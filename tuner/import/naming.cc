@@ -115,9 +115,10 @@ std::vector<std::string> Epilogue(const std::vector<std::string>& ops) {
 
 }  // namespace
 
-std::string NameOf(const OnnxModel& model, const Graph& graph, const Group& group) {
+std::string NameOf(const Graph& graph, const Group& group) {
   const auto node_of = [&](int u) -> const OnnxNode& {
-    return model.nodes[static_cast<std::size_t>(graph.units[static_cast<std::size_t>(u)].node)];
+    const auto n = static_cast<std::size_t>(graph.units[static_cast<std::size_t>(u)].node);
+    return graph.nodes[n].node;
   };
   const Unit& anchor = graph.units[static_cast<std::size_t>(group.anchor)];
   const OnnxNode& node = node_of(group.anchor);

@@ -8,6 +8,6 @@
 
 namespace kindred {
 
-std::string NameOf(const OnnxModel& model, const Graph& graph, const Group& group);
+std::string NameOf(const Graph& graph, const Group& group);
 
 }  // namespace kindred

@@ -25,6 +25,8 @@ struct OnnxTensor {
   std::int64_t external_offset = 0, external_length = 0;
 };
 
+struct OnnxGraph;
+
 struct OnnxAttribute {
   enum class Kind { kInt, kFloat, kString, kInts, kFloats, kStrings, kTensor, kGraph, kOther };
   Kind kind = Kind::kOther;
@@ -35,15 +37,20 @@ struct OnnxAttribute {
   std::vector<double> numbers;
   std::vector<std::string> texts;
   OnnxTensor tensor;
+  std::shared_ptr<const OnnxGraph> graph;  // kGraph: the body of an If, Loop or Scan
+  std::string reference;  // in a function's body: the attribute of the call that stands here
 };
 
 struct OnnxNode {
   std::string name;  // the node's own, or that of its first output
   std::string op, domain;
+  int opset = 0;  // version of its domain's operators; 0: the model names none
   std::vector<std::string> inputs, outputs;  // "" where an optional one is left away
   std::map<std::string, OnnxAttribute> attributes;
   std::vector<std::string> captured;  // values of the outer graph that its subgraphs read
 
+  // How tables of operators name it: "MatMul", "com.microsoft:FusedMatMul".
+  std::string Kind() const { return domain.empty() ? op : domain + ":" + op; }
   std::string Label() const { return "node '" + name + "' (" + op + ")"; }
 };
 
@@ -59,14 +66,26 @@ struct OnnxValue {
   std::vector<OnnxDim> dims;
 };
 
-struct OnnxModel {
+struct OnnxGraph {
+  std::vector<OnnxValue> inputs, outputs, described;  // `described`: value_info
+  std::vector<OnnxTensor> initializers;
+  std::vector<OnnxNode> nodes;  // sorted: producers before uses
+};
+
+// A function that the model defines; nodes of its name and domain are calls.
+struct OnnxFunction {
+  std::string name, domain, overload;
+  std::vector<std::string> inputs, outputs;
+  std::vector<std::string> attributes;            // without a default
+  std::map<std::string, OnnxAttribute> defaults;  // of the others
+  std::vector<OnnxNode> nodes;                    // in the file's order
+};
+
+struct OnnxModel : OnnxGraph {
   std::string path;
   std::map<std::string, int> opsets;  // by domain; "" is ONNX's own
   int ir_version = 0;
-  std::vector<OnnxValue> inputs, outputs, described;  // `described`: value_info
-  std::vector<OnnxTensor> initializers;
-  std::vector<OnnxNode> nodes;         // sorted: producers before uses
-  std::vector<std::string> functions;  // names of model-local functions
+  std::vector<OnnxFunction> functions;
 
   int opset() const;
 };

@@ -10,10 +10,10 @@ OpContext::OpContext(const OnnxModel& m, Graph& g, int n, std::vector<int> input
                      std::vector<int> outputs)
     : model(m),
       graph(g),
-      node(m.nodes[static_cast<std::size_t>(n)]),
+      node(g.nodes[static_cast<std::size_t>(n)].node),
       inputs_(std::move(inputs)),
       outputs_(std::move(outputs)),
-      opset_(m.opset()) {}
+      opset_(node.opset) {}
 
 bool OpContext::Wants(int output) const {
   return output < outputs() && outputs_[static_cast<std::size_t>(output)] >= 0;

@@ -27,6 +27,7 @@ class OpContext {
   const OnnxModel& model;
   Graph& graph;
   const OnnxNode& node;
+  // Version of the operators of the node's domain.
   int opset() const { return opset_; }
 
   int inputs() const { return static_cast<int>(inputs_.size()); }

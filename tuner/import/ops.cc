@@ -2,7 +2,7 @@
 
 namespace kindred {
 
-Lowering FindLowering(std::string_view op) {
+Lowering FindLowering(std::string_view kind) {
   static const LoweringTable table = [] {
     LoweringTable all;
     AddPointwiseOps(all);
@@ -17,11 +17,11 @@ Lowering FindLowering(std::string_view op) {
     AddViewOps(all);
     return all;
   }();
-  const auto found = table.find(op);
+  const auto found = table.find(kind);
   return found == table.end() ? nullptr : found->second;
 }
 
-int RequiredInputs(std::string_view op) {
+int RequiredInputs(std::string_view kind) {
   static const std::map<std::string_view, int> table = {{"Add", 2},
                                                         {"Sub", 2},
                                                         {"Mul", 2},
@@ -50,7 +50,7 @@ int RequiredInputs(std::string_view op) {
                                                         {"Gather", 2},
                                                         {"GatherElements", 2},
                                                         {"GatherND", 2}};
-  const auto found = table.find(op);
+  const auto found = table.find(kind);
   return found == table.end() ? 1 : found->second;
 }
 

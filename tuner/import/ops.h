@@ -11,10 +11,10 @@ namespace kindred {
 using Lowering = Result<void> (*)(OpContext& op);
 using LoweringTable = std::map<std::string_view, Lowering>;
 
-// nullptr: an operator without a form in the workload language.
-Lowering FindLowering(std::string_view op);
+// By OnnxNode::Kind. nullptr: an operator without a form in the workload language.
+Lowering FindLowering(std::string_view kind);
 // How many of its first inputs the lowering takes for granted.
-int RequiredInputs(std::string_view op);
+int RequiredInputs(std::string_view kind);
 
 void AddPointwiseOps(LoweringTable& table);
 void AddActivationOps(LoweringTable& table);

@@ -96,7 +96,8 @@ class Partitioner {
       for (const int u : members)
         for (const int storage : groups_.unit(u).reads) {
           const int maker = groups_.Maker(storage);
-          if (maker < 0 || !groups_.Free(maker) || Kind(maker) != UnitKind::kMovement) continue;
+          if (maker < 0 || !groups_.CanJoin(maker, units) || Kind(maker) != UnitKind::kMovement)
+            continue;
           if (std::find(units.begin(), units.end(), maker) != units.end()) continue;
           const std::vector<int> larger = With(units, maker);
           if (groups_.Escaping(larger) != groups_.Escaping(units) || !groups_.Convex(larger))
@@ -227,13 +228,13 @@ class Partitioner {
         for (const int reader : groups_.Readers(storage)) readers.insert(reader);
       for (const int storage : groups_.unit(u).reads) {
         const int maker = groups_.Maker(storage);
-        if (maker < 0 || !groups_.Free(maker) || refused.contains(maker)) continue;
+        if (maker < 0 || !groups_.CanJoin(maker, units) || refused.contains(maker)) continue;
         if (std::find(units.begin(), units.end(), maker) == units.end() && producer(units, maker))
           return maker;
       }
     }
     for (const int reader : readers)
-      if (groups_.Free(reader) && !refused.contains(reader) &&
+      if (groups_.CanJoin(reader, units) && !refused.contains(reader) &&
           std::find(units.begin(), units.end(), reader) == units.end() && consumer(units, reader))
         return reader;
     return -1;

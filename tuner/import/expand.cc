@@ -1,0 +1,109 @@
+#include "tuner/import/expand.h"
+
+#include "tuner/import/graph_builder.h"
+
+namespace kindred {
+
+std::string Expander::In(int input) const {
+  return op.Has(input) ? op.node.inputs[static_cast<std::size_t>(input)] : "";
+}
+
+bool Expander::Wants(int output) const {
+  return output < static_cast<int>(op.node.outputs.size()) &&
+         builder_.IsRead(op.node.outputs[static_cast<std::size_t>(output)]);
+}
+
+const Value& Expander::ValueOf(const std::string& name) const { return builder_.Named(name); }
+
+Result<std::string> Expander::Add(const std::string& type, std::vector<std::string> inputs,
+                                  Attributes attributes) {
+  std::string made = Fresh();
+  KINDRED_CHECK(AddNode(type, std::move(inputs), {made}, std::move(attributes)));
+  return made;
+}
+
+Result<std::vector<std::string>> Expander::AddMany(const std::string& type,
+                                                   std::vector<std::string> inputs, int outputs,
+                                                   Attributes attributes) {
+  std::vector<std::string> made;
+  for (int i = 0; i < outputs; ++i) made.push_back(Fresh());
+  KINDRED_CHECK(AddNode(type, std::move(inputs), made, std::move(attributes)));
+  return made;
+}
+
+Result<void> Expander::AddOut(int output, const std::string& type, std::vector<std::string> inputs,
+                              Attributes attributes) {
+  return AddNode(type, std::move(inputs), {op.node.outputs[static_cast<std::size_t>(output)]},
+                 std::move(attributes));
+}
+
+std::string Expander::Ints(const std::vector<std::int64_t>& values) {
+  return AddConstant(
+      IntegerConstant(DataType::kI64, {static_cast<std::int64_t>(values.size())}, values));
+}
+
+std::string Expander::Number(double value, DataType type) {
+  auto constant = std::make_shared<ConstantTensor>();
+  constant->type = type;
+  constant->numbers = {value};
+  return AddConstant(std::move(constant));
+}
+
+std::string Expander::Fresh() { return builder_.FreshName(op.node.outputs.front()); }
+
+std::string Expander::AddConstant(ConstantPtr constant) {
+  std::string name = Fresh();
+  builder_.AddKnown(name, std::move(constant));
+  return name;
+}
+
+Result<void> Expander::AddNode(const std::string& type, std::vector<std::string> inputs,
+                               std::vector<std::string> outputs, Attributes attributes) {
+  OnnxNode node;
+  node.name = op.node.name;
+  node.op = type;
+  node.opset = kExpansionOpset;
+  node.inputs = std::move(inputs);
+  node.outputs = std::move(outputs);
+  node.attributes = std::move(attributes);
+  return builder_.ProcessPart(std::move(node));
+}
+
+OnnxAttribute IntAttribute(std::int64_t value) {
+  OnnxAttribute attribute;
+  attribute.kind = OnnxAttribute::Kind::kInt;
+  attribute.integer = value;
+  return attribute;
+}
+
+OnnxAttribute IntsAttribute(std::vector<std::int64_t> values) {
+  OnnxAttribute attribute;
+  attribute.kind = OnnxAttribute::Kind::kInts;
+  attribute.integers = std::move(values);
+  return attribute;
+}
+
+OnnxAttribute FloatAttribute(double value) {
+  OnnxAttribute attribute;
+  attribute.kind = OnnxAttribute::Kind::kFloat;
+  attribute.number = value;
+  return attribute;
+}
+
+OnnxAttribute TextAttribute(std::string value) {
+  OnnxAttribute attribute;
+  attribute.kind = OnnxAttribute::Kind::kString;
+  attribute.text = std::move(value);
+  return attribute;
+}
+
+Expansion FindExpansion(const OnnxNode& node) {
+  static const ExpansionTable table = [] {
+    ExpansionTable all;
+    return all;
+  }();
+  const auto found = table.find(node.Kind());
+  return found == table.end() ? nullptr : found->second;
+}
+
+}  // namespace kindred

@@ -138,6 +138,37 @@ struct ModelRecord {
   bool operator==(const ModelRecord&) const = default;
 };
 
+// A request to tune, in the queue of a service.
+struct JobRecord {
+  std::string id;
+  std::string name;              // for people
+  std::string target;            // what a person types: "cpu"
+  std::string inputs = "[]";     // JSON: [{"path", "dims", "weight"}], as in a zoo file
+  std::string options = "{}";    // JSON: the budget
+  double priority = 0;           // higher ones first, then the older
+  std::string state = "queued";  // "running", "finished", "failed", "cancelled"
+  std::string session;           // of the tuning run
+  std::string message;           // why it failed
+  std::string summary = "{}";    // JSON: what came of it
+  std::int64_t attempts = 0;     // how often it was started
+  std::int64_t created_ms = 0;
+  std::int64_t started_ms = 0;  // last
+  std::int64_t ended_ms = 0;
+  bool operator==(const JobRecord&) const = default;
+};
+
+// How often a workload was asked for on a target.
+struct AskedRecord {
+  std::string workload;
+  std::string target;  // what a person types: "cpu"
+  std::int64_t times = 0;
+  double weight =
+      0;  // times, each halved for every kAskedHalfLifeMs that have passed up to last_ms
+  std::int64_t last_ms = 0;
+  bool operator==(const AskedRecord&) const = default;
+};
+inline constexpr std::int64_t kAskedHalfLifeMs = std::int64_t{7} * 24 * 3600 * 1000;
+
 // How far one task of a session has come, from its trials.
 struct TaskProgress {
   std::string workload;

@@ -116,6 +116,38 @@ class SqliteLog final : public TuningLog {
         read, session);
   }
 
+  Result<std::optional<JobRecord>> FindJob(const std::string& id) const override {
+    return FindOne("job", kJobColumns, "id = ?", ReadJob, id);
+  }
+
+  Result<std::vector<JobRecord>> Jobs() const override {
+    return FindAll(fmt::format("SELECT {} FROM job ORDER BY created_ms, id", kJobColumns), ReadJob);
+  }
+
+  Result<std::optional<JobRecord>> NextJob() const override {
+    return FindOne("job", kJobColumns,
+                   "state = 'queued' ORDER BY priority DESC, created_ms, id LIMIT 1", ReadJob);
+  }
+
+  Result<std::vector<AskedRecord>> Asked() const override {
+    return FindAll(fmt::format("SELECT {} FROM asked ORDER BY workload, target", kAskedColumns),
+                   ReadAsked);
+  }
+
+  Result<std::vector<std::pair<std::string, std::string>>> MeasuredSince(
+      std::int64_t after) const override {
+    MutexLock lock(mutex_);
+    KINDRED_TRY(Query query,
+                connection_->Prepare("SELECT DISTINCT workload, target FROM trial WHERE id > ?"));
+    query.Bind(after);
+    std::vector<std::pair<std::string, std::string>> measured;
+    while (true) {
+      KINDRED_TRY(const bool row, connection_->Next(query));
+      if (!row) return measured;
+      measured.emplace_back(query.Text(0), query.Text(1));
+    }
+  }
+
   Result<std::vector<TrialRecord>> Trials(const TrialFilter& filter) const override {
     std::string sql = fmt::format("SELECT id, {} FROM trial WHERE id > ?", kTrialColumns);
     const std::pair<const char*, const std::optional<std::string>*> conditions[] = {

@@ -20,6 +20,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "database/records.h"
@@ -37,6 +38,9 @@ struct LogBatch {
   std::vector<SessionRecord> sessions;    // replaces what is stored
   std::vector<TaskRecord> tasks;          // replaces what is stored
   std::vector<ModelRecord> models;        // replaces what is stored
+  std::vector<JobRecord> jobs;            // replaces what is stored
+  // Added to what is stored: `times` and `weight` (at last_ms) count what is new.
+  std::vector<AskedRecord> asked;
   std::vector<TrialRecord> trials;  // ids are ignored; an equal trial is stored already and skipped
   // For rows of another log: families, sessions and tasks that are stored stay as they are.
   bool keep_stored = false;
@@ -85,6 +89,13 @@ class TuningLog {
   virtual Result<std::vector<TaskProgress>> Progress(const std::string& session) const = 0;
   virtual Result<std::vector<TrialRecord>> Trials(const TrialFilter& filter) const = 0;  // by id
 
+  virtual Result<std::optional<JobRecord>> FindJob(const std::string& id) const = 0;
+  virtual Result<std::vector<JobRecord>> Jobs() const = 0;  // oldest first
+  // The next of those queued: highest priority, then oldest.
+  virtual Result<std::optional<JobRecord>> NextJob() const = 0;
+  // Weights as of the record's own last_ms; by workload and target.
+  virtual Result<std::vector<AskedRecord>> Asked() const = 0;
+
   // The fastest schedule (docs/log_schema.md, best_schedule), from trials up to `epoch` where that
   // is given.
   virtual Result<std::optional<TrialRecord>> BestSchedule(
@@ -92,6 +103,10 @@ class TuningLog {
       std::optional<std::int64_t> epoch = {}) const = 0;
   // The best of each workload on a target, by workload.
   virtual Result<std::vector<TrialRecord>> BestSchedules(const std::string& target) const = 0;
+
+  // Workloads that have trials above `after`, each with its target's id, distinct.
+  virtual Result<std::vector<std::pair<std::string, std::string>>> MeasuredSince(
+      std::int64_t after) const = 0;
 
   // The id of the last trial ever written; 0 in an empty log.
   virtual Result<std::int64_t> Epoch() const = 0;

@@ -1,5 +1,6 @@
 #include "database/internal/append.h"
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 
@@ -125,6 +126,40 @@ Result<void> WriteModel(Connection& connection, const ModelRecord& record) {
   return connection.Run(query);
 }
 
+Result<void> WriteJob(Connection& connection, const JobRecord& record) {
+  KINDRED_TRY(Query query, connection.Prepare(InsertInto("job", kJobColumns,
+                                                         OnConflict("id", kJobColumns, false))));
+  BindJob(query, record);
+  return connection.Run(query);
+}
+
+double Decayed(double weight, std::int64_t from_ms, std::int64_t to_ms) {
+  return weight * std::exp2(static_cast<double>(from_ms - to_ms) / kAskedHalfLifeMs);
+}
+
+Result<void> WriteAsked(Connection& connection, AskedRecord record) {
+  {
+    KINDRED_TRY(Query stored,
+                connection.Prepare(fmt::format(
+                    "SELECT {} FROM asked WHERE workload = ? AND target = ?", kAskedColumns)));
+    stored.Bind(record.workload).Bind(record.target);
+    KINDRED_TRY(const bool found, connection.Next(stored));
+    if (found) {
+      const AskedRecord before = ReadAsked(stored);
+      const std::int64_t now = std::max(before.last_ms, record.last_ms);
+      record.weight =
+          Decayed(before.weight, before.last_ms, now) + Decayed(record.weight, record.last_ms, now);
+      record.times += before.times;
+      record.last_ms = now;
+    }
+  }
+  KINDRED_TRY(Query query,
+              connection.Prepare(InsertInto("asked", kAskedColumns,
+                                            OnConflict("workload, target", kAskedColumns, false))));
+  BindAsked(query, record);
+  return connection.Run(query);
+}
+
 // True when the trial is stored already; an error when its place is taken by another one.
 Result<bool> IsStored(Connection& connection, const TrialRecord& record) {
   KINDRED_TRY(Query query,
@@ -164,6 +199,8 @@ Result<AppendSummary> WriteAll(Connection& connection, const LogBatch& batch) {
   for (const auto& record : batch.tasks)
     KINDRED_CHECK(WriteTask(connection, record, batch.keep_stored));
   for (const auto& record : batch.models) KINDRED_CHECK(WriteModel(connection, record));
+  for (const auto& record : batch.jobs) KINDRED_CHECK(WriteJob(connection, record));
+  for (const auto& record : batch.asked) KINDRED_CHECK(WriteAsked(connection, record));
   AppendSummary summary;
   for (const auto& record : batch.trials) {
     KINDRED_TRY(const bool added, WriteTrial(connection, record));

@@ -62,6 +62,31 @@ void BindModel(Query& query, const ModelRecord& record) {
   query.BindBlob(record.blob);
 }
 
+void BindJob(Query& query, const JobRecord& record) {
+  query.Bind(record.id)
+      .Bind(record.name)
+      .Bind(record.target)
+      .Bind(CompactJson(record.inputs))
+      .Bind(CompactJson(record.options))
+      .Bind(record.priority)
+      .Bind(record.state)
+      .BindOrNull(record.session)
+      .Bind(ValidUtf8(record.message))
+      .Bind(CompactJson(record.summary))
+      .Bind(record.attempts)
+      .Bind(record.created_ms);
+  for (const std::int64_t instant : {record.started_ms, record.ended_ms})
+    instant == 0 ? query.BindNull() : query.Bind(instant);
+}
+
+void BindAsked(Query& query, const AskedRecord& record) {
+  query.Bind(record.workload)
+      .Bind(record.target)
+      .Bind(record.times)
+      .Bind(record.weight)
+      .Bind(record.last_ms);
+}
+
 void BindTrial(Query& query, const TrialRecord& record) {
   query.Bind(record.session)
       .Bind(record.round)
@@ -133,6 +158,16 @@ TaskRecord ReadTask(const Query& query) {
 ModelRecord ReadModel(const Query& query) {
   return {query.Text(0), query.Text(1),    query.Text(2),
           query.Text(3), query.Integer(4), query.Text(5)};
+}
+
+JobRecord ReadJob(const Query& query) {
+  return {query.Text(0),     query.Text(1),     query.Text(2),     query.Text(3),    query.Text(4),
+          query.Real(5),     query.Text(6),     query.Text(7),     query.Text(8),    query.Text(9),
+          query.Integer(10), query.Integer(11), query.Integer(12), query.Integer(13)};
+}
+
+AskedRecord ReadAsked(const Query& query) {
+  return {query.Text(0), query.Text(1), query.Integer(2), query.Real(3), query.Integer(4)};
 }
 
 Result<TrialRecord> ReadTrial(const Query& query) {

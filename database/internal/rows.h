@@ -21,6 +21,10 @@ inline constexpr std::string_view kSessionColumns =
 inline constexpr std::string_view kTaskColumns =
     "session, workload, position, name, family, uses, weight, untuned_ns, untuned";
 inline constexpr std::string_view kModelColumns = "target, name, kind, metrics, epoch, blob";
+inline constexpr std::string_view kJobColumns =
+    "id, name, target, inputs, options, priority, state, session, message, summary, attempts, "
+    "created_ms, started_ms, ended_ms";
+inline constexpr std::string_view kAskedColumns = "workload, target, times, weight, last_ms";
 // Of `trial`, without its id.
 inline constexpr std::string_view kTrialColumns =
     "session, round, position, workload, target, searcher, sketch, schedule_key, schedule, status, "
@@ -34,6 +38,8 @@ void BindWorkload(Query& query, const WorkloadRecord& record);
 void BindSession(Query& query, const SessionRecord& record);
 void BindTask(Query& query, const TaskRecord& record);
 void BindModel(Query& query, const ModelRecord& record);
+void BindJob(Query& query, const JobRecord& record);
+void BindAsked(Query& query, const AskedRecord& record);
 void BindTrial(Query& query, const TrialRecord& record);
 
 TargetRecord ReadTarget(const Query& query);
@@ -41,6 +47,8 @@ WorkloadRecord ReadWorkload(const Query& query);
 SessionRecord ReadSession(const Query& query);
 TaskRecord ReadTask(const Query& query);
 ModelRecord ReadModel(const Query& query);
+JobRecord ReadJob(const Query& query);
+AskedRecord ReadAsked(const Query& query);
 // The row is the id, then kTrialColumns. Error kEnvironment: samples are no list of numbers
 // (damaged).
 Result<TrialRecord> ReadTrial(const Query& query);

@@ -323,5 +323,74 @@ TEST(SqliteLog, CountsProgressPerTask) {
   EXPECT_EQ(empty[0].best_ns, 0);
 }
 
+JobRecord SampleJob(const std::string& id, double priority, std::int64_t created_ms) {
+  JobRecord job;
+  job.id = id;
+  job.target = "cpu";
+  job.inputs = R"([{"path":"a.onnx"}])";
+  job.priority = priority;
+  job.created_ms = created_ms;
+  return job;
+}
+
+TEST(Jobs, AreTakenByPriorityThenAge) {
+  const auto log = InMemory(SampleContext());
+  EXPECT_FALSE(log->NextJob().value());
+  LogBatch batch;
+  batch.jobs = {SampleJob("late", 1, 30), SampleJob("old", 0, 10), SampleJob("early", 1, 20)};
+  ASSERT_TRUE(log->Append(batch));
+  std::vector<std::string> order;
+  while (const auto next = log->NextJob().value()) {
+    order.push_back(next->id);
+    JobRecord taken = *next;
+    taken.state = "running";
+    taken.started_ms = 40;
+    LogBatch update;
+    update.jobs = {taken};
+    ASSERT_TRUE(log->Append(update));
+    EXPECT_EQ(log->FindJob(taken.id).value(), taken);
+  }
+  EXPECT_THAT(order, ElementsAre("early", "late", "old"));
+  EXPECT_EQ(log->Jobs().value().front().id, "old");
+  EXPECT_FALSE(log->FindJob("none").value());
+}
+
+TEST(Jobs, RefuseAnUnknownState) {
+  const auto log = InMemory(SampleContext());
+  LogBatch batch;
+  batch.jobs = {SampleJob("a", 0, 1)};
+  batch.jobs[0].state = "lost";
+  EXPECT_FALSE(log->Append(batch));
+  EXPECT_TRUE(log->Jobs().value().empty());
+}
+
+TEST(Asked, AddsUpAndFades) {
+  const auto log = InMemory(SampleContext());
+  const auto ask = [&](std::int64_t times, std::int64_t at_ms) {
+    LogBatch batch;
+    batch.asked = {{"w1", "cpu", times, static_cast<double>(times), at_ms}};
+    return log->Append(batch).has_value();
+  };
+  ASSERT_TRUE(ask(3, 1000));
+  ASSERT_TRUE(ask(1, 1000 + kAskedHalfLifeMs));
+  ASSERT_TRUE(ask(2, 1000));  // told late: it has faded already
+  const auto asked = log->Asked().value();
+  ASSERT_EQ(asked.size(), 1u);
+  EXPECT_EQ(asked[0].times, 6);
+  EXPECT_EQ(asked[0].last_ms, 1000 + kAskedHalfLifeMs);
+  EXPECT_DOUBLE_EQ(asked[0].weight, 1.5 + 1 + 1);
+}
+
+TEST(MeasuredSince, NamesWorkloadsOfNewTrials) {
+  const auto log = InMemory(SampleBatch(2));
+  const std::int64_t epoch = log->Epoch().value();
+  EXPECT_TRUE(log->MeasuredSince(epoch).value().empty());
+  const auto last = log->MeasuredSince(epoch - 1).value();
+  ASSERT_EQ(last.size(), 1u);
+  EXPECT_EQ(last[0].first, SampleTrial(1, 3).workload);
+  EXPECT_EQ(last[0].second, SampleTrial(1, 3).target);
+  EXPECT_EQ(log->MeasuredSince(0).value().size(), 2u);
+}
+
 }  // namespace
 }  // namespace kindred

@@ -1,13 +1,17 @@
 #include "tuner/answer.h"
 
 #include <algorithm>
+#include <map>
 #include <memory>
+#include <set>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "cost_model/family_models.h"
 #include "cost_model/prior.h"
 #include "schedules/emit_c.h"
+#include "schedules/lower_naive.h"
 #include "schedules/text_form.h"
 #include "search/searcher.h"
 #include "tuner/families.h"
@@ -21,6 +25,7 @@ using nlohmann::json;
 
 constexpr int kSiblingsTried = 4;
 constexpr int kPredictionsTried = 16;
+constexpr int kPredictionRounds = 8;  // where constraints leave nothing of a batch
 
 // What an answer is made of, common to all match levels.
 struct Asked {
@@ -96,6 +101,46 @@ Result<KernelPackage> FromCandidate(const Asked& asked, const Candidate& candida
   return package;
 }
 
+bool Admits(const Asked& asked, const Candidate& candidate) {
+  const Constraints& constraints = asked.query.constraints;
+  return constraints.empty() ||
+         constraints.Admit(EmitC(*candidate.program, asked.canonical.workload, asked.query.target));
+}
+
+// The fastest schedule of the log on a target whose kernel the constraints admit.
+Result<std::optional<TrialRecord>> BestAdmitted(const Asked& asked, const std::string& target) {
+  const std::string key = asked.canonical.key.Hex();
+  KINDRED_TRY(const auto best, asked.log->BestSchedule(key, target, asked.query.epoch));
+  if (!best || asked.query.constraints.empty()) return best;
+  // The rule of best_schedule: of each schedule the last measurement, none that was ever wrong.
+  TrialFilter filter;
+  filter.workload = key;
+  filter.target = target;
+  KINDRED_TRY(const auto trials, asked.log->Trials(filter));
+  std::map<std::string, const TrialRecord*> last;
+  std::set<std::string> wrong;
+  for (const TrialRecord& trial : trials) {
+    if (asked.query.epoch && trial.id > *asked.query.epoch) break;
+    if (trial.status == "wrong_answer" || trial.status == "out_of_bounds")
+      wrong.insert(trial.schedule_key);
+    if (trial.status == "ok" && trial.validated && trial.cache_state == best->cache_state)
+      last[trial.schedule_key] = &trial;
+  }
+  std::vector<const TrialRecord*> usable;
+  for (const auto& [schedule, trial] : last)
+    if (!wrong.contains(schedule)) usable.push_back(trial);
+  std::sort(usable.begin(), usable.end(), [](const TrialRecord* a, const TrialRecord* b) {
+    return a->median_ns != b->median_ns ? a->median_ns < b->median_ns : a->id < b->id;
+  });
+  for (const TrialRecord* trial : usable) {
+    KINDRED_TRY(const auto kernel, asked.log->FindKernel(trial->kernel));
+    if (!kernel) continue;
+    KINDRED_TRY(const KernelSource source, ToKernel(*kernel));
+    if (asked.query.constraints.Admit(source)) return std::optional<TrialRecord>(*trial);
+  }
+  return std::optional<TrialRecord>();
+}
+
 // The candidate that the model likes best, with its prediction.
 std::pair<std::size_t, Prediction> Best(const CostModel& model,
                                         const std::vector<Candidate>& candidates) {
@@ -144,6 +189,7 @@ Result<std::vector<Candidate>> SiblingCandidates(const Asked& asked, const Space
     const auto path = PathFromJson(*theirs, trial->schedule);
     if (!path) continue;  // a schedule of another version's space
     KINDRED_TRY(Candidate candidate, space.Lower(space.Adapt(*path)));
+    if (!Admits(asked, candidate)) continue;
     provenance["siblings"].push_back(
         {{"key", sibling.record->key}, {"trial", trial->id}, {"name", sibling.record->name}});
     candidates.push_back(std::move(candidate));
@@ -151,9 +197,50 @@ Result<std::vector<Candidate>> SiblingCandidates(const Asked& asked, const Space
   return candidates;
 }
 
+// Candidates of a search without measurements that the constraints admit; where it finds none, the
+// plain loop nest. Error (kUnsupported): they do not admit that either.
+Result<std::vector<Candidate>> SearchedCandidates(const Asked& asked, const Space& space,
+                                                  const CostModel& model) {
+  const auto searcher = MakeMctsSearcher(space, model, 0);
+  for (int round = 0; round < kPredictionRounds; ++round) {
+    std::vector<Candidate> candidates = searcher->Propose(kPredictionsTried);
+    if (candidates.empty()) break;
+    std::erase_if(candidates, [&](const Candidate& c) { return !Admits(asked, c); });
+    if (!candidates.empty()) return candidates;
+  }
+  Candidate plain;
+  plain.program = std::make_shared<const Program>(LowerNaive(asked.canonical.workload));
+  if (!Admits(asked, plain)) {
+    const KernelSource kernel = EmitC(*plain.program, asked.canonical.workload, asked.query.target);
+    return Unsupported(
+        fmt::format("no kernel meets the constraints: none of those tried does, and the plain loop "
+                    "nest needs {} bytes of workspace; allow more of it, or packed weights",
+                    kernel.workspace_bytes));
+  }
+  return std::vector<Candidate>{std::move(plain)};
+}
+
+// Measured here, or on a like device.
+Result<std::optional<KernelPackage>> MeasuredAnswer(const Asked& asked) {
+  const Target& target = asked.query.target;
+  KINDRED_TRY(const auto exact, BestAdmitted(asked, asked.target_id));
+  if (exact) return FromTrial(asked, *exact, MatchLevel::kExact, target);
+  KINDRED_TRY(const auto targets, asked.log->Targets());
+  for (const TargetRecord& other : targets) {
+    if (other.id == asked.target_id || other.name != target.id) continue;
+    KINDRED_TRY(const Target device, ToTarget(other));
+    if (device.vector_bytes != target.vector_bytes || device.kind != target.kind) continue;
+    KINDRED_TRY(const auto trial, BestAdmitted(asked, other.id));
+    if (trial) return FromTrial(asked, *trial, MatchLevel::kDevice, device);
+  }
+  return std::optional<KernelPackage>();
+}
+
 }  // namespace
 
-Result<KernelPackage> AnswerQuery(const TuningLog* log, const Query& query) {
+Result<KernelPackage> AnswerQuery(const TuningLog* log, const Query& given) {
+  Query query = given;
+  KINDRED_TRY(query.workload, query.constraints.Narrow(std::move(query.workload)));
   KINDRED_CHECK(CanEmitC(query.workload));
   Asked asked{log, query, Canonicalize(query.workload), ToRecord(query.target).id, 0};
   FamilyModels models(query.target, {});
@@ -163,19 +250,8 @@ Result<KernelPackage> AnswerQuery(const TuningLog* log, const Query& query) {
   if (log != nullptr) {
     KINDRED_TRY(asked.epoch, log->Epoch());
     if (query.epoch) asked.epoch = *query.epoch;
-    KINDRED_TRY(const auto exact,
-                log->BestSchedule(asked.canonical.key.Hex(), asked.target_id, query.epoch));
-    if (exact) return FromTrial(asked, *exact, MatchLevel::kExact, query.target);
-    KINDRED_TRY(const auto targets, log->Targets());
-    for (const TargetRecord& other : targets) {
-      if (other.id == asked.target_id || other.name != query.target.id) continue;
-      KINDRED_TRY(const Target device, ToTarget(other));
-      if (device.vector_bytes != query.target.vector_bytes || device.kind != query.target.kind)
-        continue;
-      KINDRED_TRY(const auto trial,
-                  log->BestSchedule(asked.canonical.key.Hex(), other.id, query.epoch));
-      if (trial) return FromTrial(asked, *trial, MatchLevel::kDevice, device);
-    }
+    KINDRED_TRY(auto measured, MeasuredAnswer(asked));
+    if (measured) return std::move(*measured);
     KINDRED_TRY(const auto model, log->FindModel(asked.target_id, "families"));
     if (model) {
       const auto loaded = models.Load(model->blob);
@@ -186,22 +262,17 @@ Result<KernelPackage> AnswerQuery(const TuningLog* log, const Query& query) {
   }
   const auto space = MakeSpace(asked.canonical.workload, query.target);
   const auto predictor = models.ForTask(task);
+  std::vector<Candidate> candidates;
   if (log != nullptr) {
-    KINDRED_TRY(const auto candidates, SiblingCandidates(asked, *space, provenance));
-    if (!candidates.empty()) {
-      const auto [index, prediction] = Best(*predictor, candidates);
-      return FromCandidate(asked, candidates[index], prediction, MatchLevel::kSibling,
-                           std::move(provenance));
-    }
+    KINDRED_TRY(candidates, SiblingCandidates(asked, *space, provenance));
   }
-  const auto searcher = MakeMctsSearcher(*space, *predictor, 0);
-  const std::vector<Candidate> candidates = searcher->Propose(kPredictionsTried);
-  if (candidates.empty())
-    return Internal("the space of workload " + asked.canonical.key.Hex() + " is empty");
+  MatchLevel match = MatchLevel::kSibling;
+  if (candidates.empty()) {
+    match = trained ? MatchLevel::kPredicted : MatchLevel::kDefault;
+    KINDRED_TRY(candidates, SearchedCandidates(asked, *space, *predictor));
+  }
   const auto [index, prediction] = Best(*predictor, candidates);
-  return FromCandidate(asked, candidates[index], prediction,
-                       trained ? MatchLevel::kPredicted : MatchLevel::kDefault,
-                       std::move(provenance));
+  return FromCandidate(asked, candidates[index], prediction, match, std::move(provenance));
 }
 
 }  // namespace kindred

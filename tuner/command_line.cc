@@ -96,6 +96,24 @@ void AddQuery(CLI::App& app, std::function<int()>& run) {
   });
 }
 
+void AddServe(CLI::App& app, std::function<int()>& run) {
+  auto* command = app.add_subcommand(
+      "serve", "Answer compilers over HTTP, and tune the models that they queue");
+  auto o = std::make_shared<ServeCommand>();
+  command->add_option("--log", o->log, "Tuning log (SQLite), created where there is none")
+      ->capture_default_str();
+  command->add_option("--listen", o->listen, "Loopback address and port; port 0 takes any free one")
+      ->capture_default_str();
+  command
+      ->add_option("--target", o->target, "Probed before the first request: cpu or cpu:threads=N")
+      ->capture_default_str();
+  command->add_option(
+      "--cache", o->cache,
+      "Directory of built kernels and reference outputs (default: $KINDRED_CACHE or "
+      "~/.cache/kindred)");
+  command->callback([o, &run] { run = [o] { return RunServe(*o); }; });
+}
+
 void AddImport(CLI::App& app, std::function<int()>& run) {
   auto* command =
       app.add_subcommand("import", "Show the subgraphs of a model, and what is left out and why");
@@ -163,6 +181,7 @@ int RunCommandLine(int argc, char** argv) {
   std::function<int()> run;
   AddTune(app, run);
   AddQuery(app, run);
+  AddServe(app, run);
   AddImport(app, run);
   AddLog(app, run);
   AddDevice(app, run);

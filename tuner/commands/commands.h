@@ -37,6 +37,13 @@ struct QueryCommand : CommonOptions {
 };
 int RunQuery(const QueryCommand& command);
 
+struct ServeCommand : CommonOptions {
+  std::string log = "kindred.db";
+  std::string listen = "127.0.0.1:8311";
+  std::string target = "cpu";
+};
+int RunServe(const ServeCommand& command);
+
 struct ImportCommand : CommonOptions {
   std::string model;
   std::vector<std::string> dims;

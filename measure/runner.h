@@ -74,7 +74,10 @@ Result<std::unique_ptr<Runner>> MakeCpuRunner(const Target& target, CpuRunnerOpt
 int RunCpuWorker();
 
 // What this machine offers, with measured peaks (about a second; cached in `cache_directory` by
-// model and boot where given). `id` is "cpu" or "cpu:threads=N".
-Result<Target> ProbeCpuTarget(const std::string& id, const std::string& cache_directory);
+// model and boot where given; `anew`: measured again all the same). `id` is "cpu" or
+// "cpu:threads=N" (one thread is "cpu"). Error (kBadInput): another target, or more threads than
+// this process may use.
+Result<Target> ProbeCpuTarget(const std::string& id, const std::string& cache_directory,
+                              bool anew = false);
 
 }  // namespace kindred

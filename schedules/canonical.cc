@@ -11,6 +11,11 @@ namespace kindred {
 
 namespace {
 
+// ids[i] becomes before[ids[i]].
+void Compose(const std::vector<int>& before, std::vector<int>& ids) {
+  for (int& id : ids) id = before[static_cast<std::size_t>(id)];
+}
+
 // One run of all passes. `source` as in OrderWorkload.
 Workload RunPasses(const Workload& workload, std::vector<int>& source) {
   Workload work = workload;
@@ -20,9 +25,14 @@ Workload RunPasses(const Workload& workload, std::vector<int>& source) {
   NormalizeExpressions(work);
   DropDeadStages(work);
   MergeEqualStages(work);
+  // What is inlined first must not depend on the order in which stages were written.
+  std::vector<int> first;
+  work = OrderWorkload(work, first);
   InlinePointwise(work);
   MergeAxes(work);
-  return OrderWorkload(work, source);
+  work = OrderWorkload(work, source);
+  Compose(first, source);
+  return work;
 }
 
 // Passes open the way for each other (ordered axes make equal stages visible), so they run to a
@@ -40,7 +50,7 @@ CanonicalWorkload Canonicalize(const Workload& workload) {
     std::vector<int> step;
     Workload next = RunPasses(canonical.workload, step);
     std::string next_text = PrintWorkload(next);
-    for (int& id : step) id = source[static_cast<std::size_t>(id)];
+    Compose(source, step);
     canonical.workload = std::move(next);
     source = std::move(step);
     if (std::exchange(text, std::move(next_text)) == text) break;

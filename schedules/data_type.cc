@@ -111,6 +111,7 @@ DataType DefaultAccumulator(DataType type) {
 
 bool Contains(DataType outer, DataType inner) {
   if (outer == inner) return true;
+  if (outer == DataType::kC64) return IsFloat(inner) && Contains(DataType::kF32, inner);
   if (IsInteger(inner) && IsInteger(outer))
     return outer != DataType::kBool && IntegerLowest(outer) <= IntegerLowest(inner) &&
            IntegerHighest(outer) >= IntegerHighest(inner);
@@ -150,8 +151,10 @@ std::int64_t IntegerHighest(DataType type) {
 
 double RoundTo(DataType type, double value) {
   if (type == DataType::kF32) return static_cast<float>(value);
-  if (!IsFloat(type) || type == DataType::kF64 || value == 0 || !std::isfinite(value)) return value;
+  if (!IsFloat(type) || type == DataType::kF64 || value == 0 || std::isnan(value)) return value;
   const TypeInfo& info = Info(type);
+  if (std::isinf(value))
+    return type == DataType::kF8E4M3 ? std::numeric_limits<double>::quiet_NaN() : value;
   const int exponent = std::max(std::ilogb(value), info.min_exponent);
   const int shift = exponent - (info.precision - 1);
   const double rounded = std::ldexp(std::nearbyint(std::ldexp(value, -shift)), shift);

@@ -46,8 +46,8 @@ bool Contains(DataType outer, DataType inner);
 std::int64_t IntegerLowest(DataType type);
 std::int64_t IntegerHighest(DataType type);
 
-// `value` rounded to the nearest number of a floating type, ties to even; overflow gives infinity
-// (f8e4m3, which has none, NaN). Integers and c64: unchanged.
+// `value` rounded to the nearest number of a floating type, ties to even; overflow and infinities
+// give infinity (f8e4m3, which has none, NaN). Integers and c64: unchanged.
 double RoundTo(DataType type, double value);
 
 // One element in memory (ByteSize(type) bytes, any alignment), for floating types; StoreFloat

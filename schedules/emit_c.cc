@@ -136,10 +136,6 @@ bool Threaded(EmitContext& context, const Target& target, const std::string& ent
   return printer.uses_threads();
 }
 
-bool HasLowering(DataType type) {
-  return type != DataType::kF8E4M3 && type != DataType::kF8E5M2 && type != DataType::kC64;
-}
-
 bool Loads(const Expr& e) {
   bool loads = false;
   Visit(e, [&](const Expr& node) { loads = loads || node.op == Op::kLoad; });
@@ -160,25 +156,6 @@ bool HasGuardedLoads(const Stmt& stmt) {
 }
 
 }  // namespace
-
-Result<void> CanEmitC(const Workload& workload) {
-  for (const Tensor& t : workload.tensors)
-    if (!HasLowering(t.type))
-      return Unsupported(
-          fmt::format("tensor '{}' is {}, for which there is no C kernel yet; use f16 or f32",
-                      t.name, Name(t.type)));
-  for (const Stage& stage : workload.stages) {
-    std::optional<DataType> bad;
-    Visit(*stage.body, [&](const Expr& e) {
-      if (!HasLowering(e.type)) bad = e.type;
-    });
-    if (bad)
-      return Unsupported(
-          fmt::format("the stage of '{}' computes in {}, for which there is no C kernel yet",
-                      workload.tensors[static_cast<std::size_t>(stage.tensor)].name, Name(*bad)));
-  }
-  return {};
-}
 
 KernelSource EmitC(const Program& program, const Workload& workload, const Target& target) {
   KernelSource source;

@@ -13,11 +13,12 @@
 namespace kindred {
 namespace {
 
-constexpr std::array<std::string_view, 36> kNames = {
-    "int",   "float", "var",        "extent", "load",      "padded", "add", "sub",   "mul",
-    "div",   "mod",   "min",        "max",    "pow",       "neg",    "abs", "exp",   "log",
-    "sqrt",  "rsqrt", "erf",        "tanh",   "sin",       "cos",    "tan", "floor", "ceil",
-    "round", "less",  "less_equal", "equal",  "not_equal", "and",    "or",  "not",   "select"};
+constexpr std::array<std::string_view, 41> kNames = {
+    "int",   "float",   "var",        "extent", "load",      "padded", "add", "sub",   "mul",
+    "div",   "mod",     "min",        "max",    "pow",       "neg",    "abs", "exp",   "log",
+    "sqrt",  "rsqrt",   "erf",        "tanh",   "sin",       "cos",    "tan", "floor", "ceil",
+    "round", "less",    "less_equal", "equal",  "not_equal", "and",    "or",  "not",   "select",
+    "cast",  "complex", "real",       "imag",   "conj"};
 
 ExprPtr Make(Op op, DataType type, std::vector<ExprPtr> args) {
   auto e = std::make_shared<Expr>();
@@ -39,10 +40,9 @@ bool FitsInt(DataType type, Int128 value) {
 ExprPtr ConvertConstant(const ExprPtr& e, DataType type) {
   if (e->op == Op::kInt) {
     if (IsInteger(type)) return FitsInt(type, e->integer) ? IntExpr(e->integer, type) : nullptr;
-    if (IsFloat(type)) return FloatExpr(static_cast<double>(e->integer), type);
-    return nullptr;
+    return FloatExpr(static_cast<double>(e->integer), type);
   }
-  return IsFloat(type) ? FloatExpr(e->number, type) : nullptr;
+  return IsInteger(type) ? nullptr : FloatExpr(e->number, type);
 }
 
 // Gives both the same type where that loses nothing.
@@ -52,14 +52,18 @@ void Unify(ExprPtr& a, ExprPtr& b) {
     if (ExprPtr converted = ConvertConstant(a, b->type)) a = std::move(converted);
   } else if (IsConstant(*b) && !IsConstant(*a)) {
     if (ExprPtr converted = ConvertConstant(b, a->type)) b = std::move(converted);
+  } else if (IsConstant(*a) && (a->type == DataType::kC64 || b->type == DataType::kC64)) {
+    ExprPtr& real = a->type == DataType::kC64 ? b : a;
+    real = ConvertConstant(real, DataType::kC64);
   } else if (IsConstant(*a) && a->op != b->op) {
     ExprPtr& integer = a->op == Op::kInt ? a : b;
     integer = ConvertConstant(integer, a->op == Op::kInt ? b->type : a->type);
   }
   if (a->type == b->type) return;
-  const bool same_class =
-      (IsFloat(a->type) && IsFloat(b->type)) || (IsInteger(a->type) && IsInteger(b->type));
-  if (!same_class) return;  // CheckWorkload reports it
+  const bool same_class = (IsFloat(a->type) && IsFloat(b->type)) ||
+                          (IsInteger(a->type) && IsInteger(b->type)) ||
+                          Contains(a->type, b->type) || Contains(b->type, a->type);
+  if (!same_class || IsInteger(a->type) != IsInteger(b->type)) return;  // CheckWorkload reports it
   DataType type = a->type;
   if (Contains(b->type, a->type)) {
     type = b->type;
@@ -112,7 +116,6 @@ std::optional<double> FoldFloat(Op op, double a, double b) {
     case Op::kPow: value = std::pow(a, b); break;
     default: return std::nullopt;
   }
-  if (std::isnan(value)) return std::nullopt;
   return value;
 }
 
@@ -135,7 +138,6 @@ std::optional<double> FoldUnary(Op op, double a) {
     case Op::kRound: value = std::nearbyint(a); break;
     default: return std::nullopt;
   }
-  if (std::isnan(value)) return std::nullopt;
   return value;
 }
 
@@ -144,6 +146,12 @@ bool IsFloatValue(const Expr& e, double value) { return e.op == Op::kFloat && e.
 bool Commutes(Op op) {
   return op == Op::kAdd || op == Op::kMul || op == Op::kMin || op == Op::kMax || op == Op::kEqual ||
          op == Op::kNotEqual || op == Op::kAnd || op == Op::kOr;
+}
+
+// y * k with k a multiple of c. Only indices (i64) are taken not to wrap.
+bool IsMultiple(const Expr& x, std::int64_t c) {
+  return c != 0 && c != -1 && x.op == Op::kMul && x.args[1]->op == Op::kInt &&
+         x.args[1]->integer % c == 0;
 }
 
 // x op constant, x not constant; nullptr: nothing to simplify. `type` is the operands'.
@@ -167,16 +175,40 @@ ExprPtr SimplifyInt(Op op, const ExprPtr& x, std::int64_t c, DataType type) {
       return nullptr;
     case Op::kDiv:
       if (c == 1) return x;
-      if (c != 0 && x->op == Op::kMul && x->args[1]->op == Op::kInt && x->args[1]->integer % c == 0)
+      if (type == DataType::kI64 && IsMultiple(*x, c))
         return BinaryExpr(Op::kMul, x->args[0], IntExpr(x->args[1]->integer / c, type));
       return nullptr;
     case Op::kMod:
       if (c == 1) return IntExpr(0, type);
-      if (c != 0 && x->op == Op::kMul && x->args[1]->op == Op::kInt && x->args[1]->integer % c == 0)
-        return IntExpr(0, type);
+      if (type == DataType::kI64 && IsMultiple(*x, c)) return IntExpr(0, type);
       return nullptr;
     case Op::kAnd: return c != 0 ? x : IntExpr(0, DataType::kBool);
     case Op::kOr: return c != 0 ? IntExpr(1, DataType::kBool) : x;
+    default: return nullptr;
+  }
+}
+
+// The parts, the conjugate and the negative of numbers whose parts are written out; nullptr: of
+// others.
+ExprPtr SimplifyComplex(Op op, const ExprPtr& z) {
+  ExprPtr real, imag;
+  if (z->op == Op::kComplex) {
+    real = z->args[0];
+    imag = z->args[1];
+  } else if (z->type == DataType::kC64 && (z->op == Op::kCast || z->op == Op::kFloat)) {
+    real = z->op == Op::kCast ? z->args[0] : FloatExpr(z->number, DataType::kF32);
+    imag = FloatExpr(0, DataType::kF32);
+  } else {
+    return op == Op::kConj && z->op == Op::kConj ? z->args[0] : nullptr;
+  }
+  switch (op) {
+    case Op::kReal: return real;
+    case Op::kImag: return imag;
+    case Op::kConj:
+      return z->op == Op::kComplex
+                 ? BinaryExpr(Op::kComplex, real, UnaryExpr(Op::kNeg, std::move(imag)))
+                 : z;
+    case Op::kNeg: return z->op == Op::kFloat ? FloatExpr(-z->number, z->type) : nullptr;
     default: return nullptr;
   }
 }
@@ -267,10 +299,7 @@ bool CollectAffine(const Expr& e, std::int64_t factor, Affine& out) {
 
 }  // namespace
 
-std::string_view Name(Op op) {
-  const auto i = static_cast<std::size_t>(op);
-  return i < kNames.size() ? kNames[i] : "cast";
-}
+std::string_view Name(Op op) { return kNames[static_cast<std::size_t>(op)]; }
 
 ExprPtr IntExpr(std::int64_t value, DataType type) {
   auto e = std::make_shared<Expr>();
@@ -284,7 +313,7 @@ ExprPtr FloatExpr(double value, DataType type) {
   auto e = std::make_shared<Expr>();
   e->op = Op::kFloat;
   e->type = type;
-  e->number = RoundTo(type, value);
+  e->number = std::isnan(value) ? std::numeric_limits<double>::quiet_NaN() : RoundTo(type, value);
   return e;
 }
 
@@ -326,14 +355,17 @@ ExprPtr UnaryExpr(Op op, ExprPtr a) {
     return Make(op, DataType::kBool, {std::move(a)});
   }
   if (IsNarrow(a->type)) a = Widen(a);
-  const bool math = op != Op::kNeg && op != Op::kAbs;
+  const bool math = op >= Op::kExp && op <= Op::kRound;
   if (math && a->op == Op::kInt) a = FloatExpr(static_cast<double>(a->integer), DataType::kF32);
   if (a->op == Op::kInt && a->integer != IntegerLowest(a->type))
     return IntExpr(op == Op::kNeg ? -a->integer : std::abs(a->integer), a->type);
-  if (a->op == Op::kFloat)
+  if (a->op == Op::kFloat && a->type != DataType::kC64)
     if (const auto value = FoldUnary(op, a->number)) return FloatExpr(*value, a->type);
   if (op == Op::kNeg && a->op == Op::kNeg) return a->args[0];
-  const DataType type = a->type;
+  if (ExprPtr simple = SimplifyComplex(op, a)) return simple;
+  const bool part = op == Op::kReal || op == Op::kImag;
+  const bool magnitude = op == Op::kAbs && a->type == DataType::kC64;
+  const DataType type = part || magnitude ? DataType::kF32 : a->type;
   return Make(op, type, {std::move(a)});
 }
 
@@ -347,12 +379,17 @@ ExprPtr BinaryExpr(Op op, ExprPtr a, ExprPtr b) {
     Unify(a, b);
   }
   const DataType operands = a->type;
+  if (op == Op::kComplex) {
+    if (operands == DataType::kF32 && IsFloatValue(*b, 0)) return CastExpr(DataType::kC64, a);
+    return Make(op, DataType::kC64, {std::move(a), std::move(b)});
+  }
   const DataType type = IsLogic(op) || IsComparison(op) ? DataType::kBool : operands;
   if (a->type == b->type) {
     if (a->op == Op::kInt && b->op == Op::kInt)
       if (const auto value = FoldInt(op, a->integer, b->integer, type))
         return IntExpr(*value, type);
-    if (a->op == Op::kFloat && b->op == Op::kFloat) {
+    const bool real = operands != DataType::kC64 || op <= Op::kDiv;
+    if (a->op == Op::kFloat && b->op == Op::kFloat && real) {
       if (const auto value = FoldFloat(op, a->number, b->number)) return FloatExpr(*value, type);
       if (IsComparison(op)) {
         const double x = a->number, y = b->number;
@@ -366,7 +403,7 @@ ExprPtr BinaryExpr(Op op, ExprPtr a, ExprPtr b) {
     if (a->op == Op::kInt && b->op != Op::kInt && Commutes(op)) std::swap(a, b);
     if (b->op == Op::kInt && a->op != Op::kInt)
       if (ExprPtr simple = SimplifyInt(op, a, b->integer, operands)) return simple;
-    if (IsFloat(operands)) {
+    if (!IsInteger(operands)) {
       if (op == Op::kAdd && IsFloatValue(*b, 0)) return a;
       if (op == Op::kAdd && IsFloatValue(*a, 0)) return b;
       if (op == Op::kSub && IsFloatValue(*b, 0)) return a;
@@ -394,8 +431,12 @@ ExprPtr CastExpr(DataType type, ExprPtr a) {
         FitsInt(type, static_cast<std::int64_t>(a->number)))
       return IntExpr(static_cast<std::int64_t>(a->number), type);
   }
+  // A complex number is made of f32.
+  if (type == DataType::kC64 && a->type != DataType::kF32 && a->type != DataType::kC64)
+    a = CastExpr(DataType::kF32, a);
   // Through a type that holds every value: the inner cast does nothing.
-  if (a->op == Op::kCast && Contains(a->type, a->args[0]->type)) return CastExpr(type, a->args[0]);
+  if (type != DataType::kC64 && a->op == Op::kCast && Contains(a->type, a->args[0]->type))
+    return CastExpr(type, a->args[0]);
   return Make(Op::kCast, type, {std::move(a)});
 }
 

@@ -13,8 +13,9 @@
 // Types. f16, bf16, f8, i8, u8 and bool are types of storage: the builders widen them to
 // DefaultAccumulator(type) before arithmetic and comparisons (select, padded and casts keep them).
 // A narrower operand beside a wider one of the same class is cast to it (i32 beside i64, f32 beside
-// f64); a constant takes the type of what stands beside it. Integers beside floats must be cast by
-// hand: CheckWorkload reports them. Integer division and modulus round to minus infinity, kRound
+// f64; floats of up to 32 bits beside c64); a constant takes the type of what stands beside it.
+// Integers beside floats must be cast by hand: CheckWorkload reports them. A kFloat of type c64 is a
+// real number. Integer division and modulus round to minus infinity, kRound
 // goes to the nearest integer with ties to even, and casts from floats to integers truncate (out of
 // range: unspecified).
 #pragma once
@@ -74,6 +75,12 @@ enum class Op : std::uint8_t {
   kNot,
   kSelect,  // args: condition, value if true, value if false (only the chosen one may be read)
   kCast,    // to `type`
+  // complex numbers: c64 of two f32, its parts, its conjugate. Arithmetic on c64 is kAdd kSub kMul
+  // kDiv kNeg; kAbs gives f32.
+  kComplex,
+  kReal,
+  kImag,
+  kConj,
 };
 
 std::string_view Name(Op op);

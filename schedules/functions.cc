@@ -7,10 +7,14 @@
 namespace kindred {
 namespace {
 
+using Takes = FunctionInfo::Takes;
+
 constexpr std::array kFunctions = {
-    FunctionInfo{"abs", 1, 1, false},
+    FunctionInfo{"abs", 1, 1, Takes::kNumbers},
     FunctionInfo{"ceil"},
-    FunctionInfo{"clip", 3, 3, false},
+    FunctionInfo{"clip", 3, 3, Takes::kNumbers},
+    FunctionInfo{"complex", 2, 2},
+    FunctionInfo{"conj", 1, 1, Takes::kComplex},
     FunctionInfo{"cos"},
     FunctionInfo{"elu", 1, 2},
     FunctionInfo{"erf"},
@@ -20,14 +24,16 @@ constexpr std::array kFunctions = {
     FunctionInfo{"gelu_tanh"},
     FunctionInfo{"hardsigmoid", 1, 3},
     FunctionInfo{"hardswish"},
+    FunctionInfo{"imag", 1, 1, Takes::kComplex},
     FunctionInfo{"leaky_relu", 1, 2},
     FunctionInfo{"log"},
-    FunctionInfo{"max", 2, 64, false},
-    FunctionInfo{"min", 2, 64, false},
+    FunctionInfo{"max", 2, 64, Takes::kNumbers},
+    FunctionInfo{"min", 2, 64, Takes::kNumbers},
     FunctionInfo{"mish"},
     FunctionInfo{"pow", 2, 2},
-    FunctionInfo{"relu", 1, 1, false},
-    FunctionInfo{"relu6", 1, 1, false},
+    FunctionInfo{"real", 1, 1, Takes::kComplex},
+    FunctionInfo{"relu", 1, 1, Takes::kNumbers},
+    FunctionInfo{"relu6", 1, 1, Takes::kNumbers},
     FunctionInfo{"round"},
     FunctionInfo{"rsqrt"},
     FunctionInfo{"sigmoid"},
@@ -44,9 +50,9 @@ constexpr std::array<std::string_view, 25> kWords = {
     "input",  "likely", "nan",    "not",    "or",     "output",   "padded", "prod", "scan",
     "select", "sum",    "symbol", "true",   "weight", "workload", "density"};
 
-constexpr std::array kMath = {Op::kExp,  Op::kLog,   Op::kSqrt, Op::kRsqrt, Op::kErf,
-                              Op::kTanh, Op::kSin,   Op::kCos,  Op::kTan,   Op::kFloor,
-                              Op::kCeil, Op::kRound, Op::kAbs};
+constexpr std::array kUnary = {Op::kExp, Op::kLog,  Op::kSqrt, Op::kRsqrt, Op::kErf,  Op::kTanh,
+                               Op::kSin, Op::kCos,  Op::kTan,  Op::kFloor, Op::kCeil, Op::kRound,
+                               Op::kAbs, Op::kReal, Op::kImag, Op::kConj};
 
 ExprPtr Number(double value) { return FloatExpr(value, DataType::kF64); }
 ExprPtr Max(const ExprPtr& a, const ExprPtr& b) { return BinaryExpr(Op::kMax, a, b); }
@@ -79,7 +85,7 @@ std::string KnownFunctions() {
 ExprPtr ApplyFunction(const FunctionInfo& function, std::span<const ExprPtr> arguments) {
   const std::string_view name = function.name;
   const ExprPtr& x = arguments[0];
-  for (const Op op : kMath)
+  for (const Op op : kUnary)
     if (Name(op) == name) return UnaryExpr(op, x);
   const auto argument = [&](std::size_t i, double otherwise) {
     return i < arguments.size() ? arguments[i] : Number(otherwise);
@@ -90,6 +96,7 @@ ExprPtr ApplyFunction(const FunctionInfo& function, std::span<const ExprPtr> arg
       result = BinaryExpr(name == "max" ? Op::kMax : Op::kMin, result, arguments[i]);
     return result;
   }
+  if (name == "complex") return BinaryExpr(Op::kComplex, x, arguments[1]);
   if (name == "pow") return BinaryExpr(Op::kPow, x, arguments[1]);
   if (name == "relu") return Max(x, IntExpr(0));
   if (name == "relu6") return Min(Max(x, IntExpr(0)), IntExpr(6));

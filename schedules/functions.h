@@ -3,6 +3,7 @@
 // importers of other formats build expressions with them, so that equal functions have equal trees.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -13,17 +14,18 @@
 namespace kindred {
 
 struct FunctionInfo {
+  enum class Takes : std::uint8_t { kFloats, kComplex, kNumbers };  // of its arguments' types
+
   std::string_view name;
   int least = 1, most = 1;  // number of arguments
-  bool floats = true;       // takes floats only
+  Takes takes = Takes::kFloats;
 };
 
 // nullptr: no such function.
 const FunctionInfo* FindFunction(std::string_view name);
 std::string KnownFunctions();
 
-// `arguments` has between `least` and `most` expressions; those of functions with `floats` are
-// floats.
+// `arguments` has between `least` and `most` expressions, of the types that the function takes.
 ExprPtr ApplyFunction(const FunctionInfo& function, std::span<const ExprPtr> arguments);
 
 // Words that cannot be the name of a tensor or an axis unless they stand in quotes.

@@ -72,6 +72,12 @@ class Source {
     const DataSpec& data = tensor_.data;
     if (data.kind == "mask") return random_.Uniform() < data.density ? 1 : 0;
     if (data.density < 1 && random_.Uniform() >= data.density) return 0;
+    return Part();
+  }
+
+  // A number, or a part of a complex one, that is not left out for sparsity.
+  double Part() {
+    const DataSpec& data = tensor_.data;
     if (data.kind == "uniform") return data.low + (data.high - data.low) * random_.Uniform();
     if (data.kind == "normal") return data.low + data.high * Normal();
     if (uses_.positive) return 0.25 + random_.Uniform();
@@ -135,8 +141,13 @@ void FillInput(const Workload& workload, int tensor, std::uint64_t seed,
     return;
   }
   if (t.type == DataType::kC64) {
-    for (std::size_t i = 0; i < 2 * count; ++i)
-      StoreFloat(DataType::kF32, source.Float(), bytes.data() + i * 4);
+    for (std::size_t i = 0; i < count; ++i) {
+      const double real = source.Float();
+      // What is zero, or a mask's one, is so as a whole.
+      const bool sparse = t.data.kind == "mask" || (t.data.density < 1 && real == 0);
+      StoreFloat(DataType::kF32, real, bytes.data() + i * 8);
+      StoreFloat(DataType::kF32, sparse ? 0 : source.Part(), bytes.data() + i * 8 + 4);
+    }
     return;
   }
   if (size >= 4) {

@@ -8,7 +8,6 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "schedules/emit_c.h"
 #include "schedules/internal/program_key.h"
 #include "schedules/sketch.h"
 
@@ -91,7 +90,6 @@ class SketchSpace : public Space {
     const Sketch* sketch = path.empty() ? nullptr : SketchOf(path);
     if (sketch == nullptr)
       return Internal("a schedule must start with one of the offered sketches");
-    KINDRED_CHECK(CanEmitC(*workload_));
     auto lowered = sketch->Lower(Path(path.begin() + 1, path.end()));
     if (!lowered) return std::move(lowered).error();
     Program program = std::move(*lowered);

@@ -21,4 +21,7 @@ std::string PrintWorkload(const Workload& workload);
 nlohmann::json WorkloadToJson(const Workload& workload);
 Result<Workload> WorkloadFromJson(const nlohmann::json& json);
 
+// Well-formed UTF-8 (RFC 3629), as names must be: JSON can hold nothing else.
+bool IsUtf8(std::string_view text);
+
 }  // namespace kindred

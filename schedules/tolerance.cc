@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "schedules/internal/error_bounds.h"
+#include "schedules/internal/lower_common.h"
+#include "schedules/internal/split_complex.h"
 
 namespace kindred {
 namespace {
@@ -39,11 +41,11 @@ class TreeSizes {
 
 class Builder {
  public:
-  Builder(const Workload& workload, double safety) : original_(workload), safety_(safety) {
-    out_.workload = workload;
+  Builder(Workload workload, double safety) : original_(std::move(workload)), safety_(safety) {
+    out_.workload = original_;
     out_.workload.stages.clear();
-    errors_.assign(workload.tensors.size(), -1);
-    for (const Stage& stage : workload.stages) {
+    errors_.assign(original_.tensors.size(), -1);
+    for (const Stage& stage : original_.stages) {
       DataType& type = TensorAt(stage.tensor).type;
       if (IsFloat(type)) type = DataType::kF64;
     }
@@ -69,7 +71,8 @@ class Builder {
         },
         [this](int tensor) { return TensorAt(tensor).type; },
         [this](BoundedExpr e) { return Materialize(std::move(e)); });
-    BoundedExpr body = analysis.Of(stage.body);
+    const bool arg = internal::IsArg(stage.combiner);
+    BoundedExpr body = analysis.Of(arg ? CastExpr(stage.accumulator, stage.body) : stage.body);
     switch (stage.combiner) {
       case Combiner::kNone: return Pointwise(std::move(body), original.type);
       case Combiner::kSum: return Sum(body, original.type);
@@ -148,16 +151,29 @@ class Builder {
     AddStage(stage_->tensor, stage_->combiner, accumulator, body);
   }
 
-  // Ends a stage: stores its error (nullptr: exact). Outputs get their safety factor here.
-  void StoreError(ExprPtr error) {
+  // Ends a stage: stores its error (nullptr: exact). Outputs get their safety factor here, but for
+  // errors that are whole steps.
+  void StoreError(ExprPtr error, bool steps = false) {
     if (!output_ && !error) return;
     const int tensor =
         AddTensor(output_ ? "bound" : "error", output_ ? Role::kOutput : Role::kTemporary);
     AddStage(tensor, Combiner::kNone, DataType::kF32,
-             !error    ? F(0)
-             : output_ ? error * F(safety_)
-                       : std::move(error));
+             !error              ? F(0)
+             : output_ && !steps ? error * F(safety_)
+                                 : std::move(error));
     FinishError(tensor);
+  }
+
+  // Ends a stage whose value, of type `from`, is rounded where it is stored.
+  void StoreNarrowed(const BoundedExpr& e, DataType from, DataType type) {
+    const BoundedExpr stored = ErrorAnalysis::Narrowed(e, from, type, safety_);
+    AddStage(stage_->tensor, Combiner::kNone, DataType::kF32, stored.value);
+    StoreError(stored.error, true);
+  }
+
+  // Whether storing a value of type `from` rounds to 16 bits or fewer.
+  static bool Narrows(DataType from, DataType type) {
+    return IsFloat(type) && ByteSize(type) <= 2 && !Contains(type, from);
   }
 
   void StoreReducedError(Combiner combiner, ExprPtr term) {
@@ -169,12 +185,13 @@ class Builder {
 
   void FinishError(int tensor) {
     errors_[static_cast<std::size_t>(stage_->tensor)] = tensor;
-    if (output_) out_.outputs.push_back({stage_->tensor, tensor});
+    if (output_) out_.outputs.push_back({stage_->tensor, tensor, -1});
   }
 
   void Pointwise(BoundedExpr body, DataType type) {
     ExprPtr error = ErrorAnalysis::AsNumber(body);
     const DataType computed = stage_->body->type;
+    if (Narrows(computed, type)) return StoreNarrowed({body.value, error}, computed, type);
     if (IsFloat(type) && !Contains(type, computed))
       error = ErrorAnalysis::Rounded(body.value, error, type);
     AddValue(body.value);
@@ -182,73 +199,104 @@ class Builder {
   }
 
   void Sum(const BoundedExpr& body, DataType type) {
-    AddValue(body.value);
     ExprPtr term = ErrorAnalysis::AsNumber(body);
-    if (IsFloat(stage_->accumulator)) {
+    const DataType accumulator = stage_->accumulator;
+    if (IsFloat(accumulator)) {
       double length = 1;
       for (std::size_t a = static_cast<std::size_t>(stage_->spatial); a < stage_->axes.size(); ++a)
         length *= static_cast<double>(stage_->axes[a].extent.value);
       const ExprPtr rounding = BinaryExpr(Op::kMin, Abs(body.value), F(1e300)) *
-                               F(UnitRoundoff(stage_->accumulator) * std::sqrt(length));
+                               F(UnitRoundoff(accumulator) * std::sqrt(length));
       term = term ? term + rounding : rounding;
     }
+    if (Narrows(accumulator, type)) {
+      const ExprPtr value = ReadSpatial(AddReduced("sum", Combiner::kSum, body.value));
+      const ExprPtr error = ReadSpatial(AddReduced("sum_error", Combiner::kSum, term));
+      return StoreNarrowed({value, error}, accumulator, type);
+    }
+    AddValue(body.value);
     if (!term) return StoreError(nullptr);
-    if (!IsFloat(type) || Contains(type, stage_->accumulator))
+    if (!IsFloat(type) || Contains(type, accumulator))
       return StoreReducedError(Combiner::kSum, term);
     const int summed = AddReduced("sum_error", Combiner::kSum, term);
     StoreError(ErrorAnalysis::Rounded(ReadValue(), ReadSpatial(summed), type));
   }
 
   void Product(const BoundedExpr& body, DataType type) {
-    AddValue(body.value);
     ExprPtr relative = ErrorAnalysis::AsNumber(body);
     if (relative) relative = relative / Max(Abs(Number(body.value)), F(1e-30));
-    if (IsFloat(stage_->accumulator)) {
-      const ExprPtr unit = F(UnitRoundoff(stage_->accumulator));
+    const DataType accumulator = stage_->accumulator;
+    if (IsFloat(accumulator)) {
+      const ExprPtr unit = F(UnitRoundoff(accumulator));
       relative = relative ? relative + unit : unit;
     }
+    const bool narrows = Narrows(accumulator, type);
+    ExprPtr value;
+    if (narrows)
+      value = ReadSpatial(AddReduced("product", Combiner::kProd, body.value));
+    else
+      AddValue(body.value), value = ReadValue();
     if (!relative) return StoreError(nullptr);
     const int summed = AddReduced("relative_error", Combiner::kSum, relative);
-    ExprPtr error = BinaryExpr(Op::kMin, Abs(ReadValue()), F(1e300)) * ReadSpatial(summed);
-    if (IsFloat(type) && !Contains(type, stage_->accumulator))
-      error = ErrorAnalysis::Rounded(ReadValue(), error, type);
+    ExprPtr error = BinaryExpr(Op::kMin, Abs(value), F(1e300)) * ReadSpatial(summed);
+    if (narrows) return StoreNarrowed({value, error}, accumulator, type);
+    if (IsFloat(type) && !Contains(type, accumulator))
+      error = ErrorAnalysis::Rounded(value, error, type);
     StoreError(std::move(error));
   }
 
   // The extremum of what the values may be, from above and from below.
   void Extremum(const BoundedExpr& body, DataType type) {
-    AddValue(body.value);
+    const DataType computed = stage_->body->type;
+    const DataType narrowest = Contains(type, stage_->accumulator) ? stage_->accumulator : type;
+    const bool narrows = Narrows(computed, narrowest);
+    ExprPtr value;
+    if (narrows)
+      value = ReadSpatial(AddReduced("extremum", stage_->combiner, body.value));
+    else
+      AddValue(body.value), value = ReadValue();
     ExprPtr error;
     if (const ExprPtr d = ErrorAnalysis::AsNumber(body)) {
       const ExprPtr v = Number(body.value);
       const ExprPtr high = ReadSpatial(AddReduced("high", stage_->combiner, v + d));
       const ExprPtr low = ReadSpatial(AddReduced("low", stage_->combiner, v - d));
-      error = Max(high - ReadValue(), ReadValue() - low);
+      error = Max(high - value, value - low);
     }
-    const DataType computed = stage_->body->type;
+    if (narrows) return StoreNarrowed({value, error}, computed, narrowest);
     if (IsFloat(type) && !(Contains(type, computed) && Contains(stage_->accumulator, computed)))
-      error = ErrorAnalysis::Rounded(
-          ReadValue(), error, Contains(type, stage_->accumulator) ? stage_->accumulator : type);
+      error = ErrorAnalysis::Rounded(value, error, narrowest);
     StoreError(std::move(error));
   }
 
-  // The farthest index whose value cannot be told apart from the best.
+  // An index is right where its value may be as good as the best one certainly is.
   void ArgExtremum(const BoundedExpr& body) {
     AddValue(body.value);
     const ExprPtr d = ErrorAnalysis::AsNumber(body);
     if (!d) return StoreError(nullptr);
     const bool max = stage_->combiner == Combiner::kArgMax;
     const ExprPtr v = max ? Number(body.value) : UnaryExpr(Op::kNeg, Number(body.value));
-    const ExprPtr best = ReadSpatial(AddReduced("best", Combiner::kMax, v));
-    const ExprPtr worst_error = ReadSpatial(AddReduced("best_error", Combiner::kMax, d));
-    const ExprPtr like_best = BinaryExpr(Op::kLessEqual, best - (d + worst_error) * F(safety_), v);
+    const ExprPtr margin = d * F(safety_);
+    const ExprPtr best = ReadSpatial(AddReduced("best", Combiner::kMax, v - margin));
+    const ExprPtr right = BinaryExpr(Op::kLessEqual, best, v + margin);
     const ExprPtr distance = Abs(Number(VarExpr(stage_->spatial)) - ReadValue());
     // Distances are no errors to be multiplied by the safety factor.
     StoreReducedError(Combiner::kMax,
-                      SelectExpr(like_best, output_ ? distance * F(1 / safety_) : distance, F(0)));
+                      SelectExpr(right, output_ ? distance * F(1 / safety_) : distance, F(0)));
+    if (output_) out_.outputs.back().choices = AddChoices(right);
   }
 
-  const Workload& original_;
+  int AddChoices(const ExprPtr& right) {
+    const int tensor = AddTensor("choices", Role::kOutput);
+    TensorAt(tensor).type = DataType::kBool;
+    TensorAt(tensor).shape.push_back(stage_->axes.back().extent);
+    AddStage(tensor, Combiner::kNone, DataType::kF32, right);
+    Stage& stage = out_.workload.stages.back();
+    stage.axes = stage_->axes;
+    stage.spatial = static_cast<int>(stage.axes.size());
+    return tensor;
+  }
+
+  const Workload original_;
   double safety_;
   ReferenceWorkload out_;
   std::vector<int> errors_;  // per tensor of the result: where its error is stored, or -1
@@ -260,7 +308,7 @@ class Builder {
 }  // namespace
 
 ReferenceWorkload WithErrorBounds(const Workload& workload, double safety) {
-  return Builder(workload, safety).Run();
+  return Builder(internal::SplitComplex(workload), safety).Run();
 }
 
 }  // namespace kindred

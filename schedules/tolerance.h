@@ -20,7 +20,8 @@ namespace kindred {
 
 struct ReferenceWorkload {
   // Tensor ids of the original keep their meaning: inputs and weights as they were, every computed
-  // float in f64, integers in their type. Error tensors follow.
+  // float in f64, integers in their type. Complex tensors have a further dimension of 2, the real and
+  // the imaginary part (internal/split_complex.h). Error tensors follow.
   Workload workload;
   // Per output of the original, in order of its stages: tensor ids here of its value and of its
   // error bound, both of the output's shape. Bounds are f64, absolute, and never negative; 0 where
@@ -30,11 +31,14 @@ struct ReferenceWorkload {
   struct Output {
     int value = -1;
     int bound = -1;
+    // Of an argmax or argmin of inexact values: which indices are right, a tensor of bools of the
+    // output's shape with the reduced axis behind it; else -1.
+    int choices = -1;
   };
   std::vector<Output> outputs;
 };
 
-// `safety` is the constant c. The workload must satisfy CheckWorkload and be free of c64.
+// `safety` is the constant c. The workload must satisfy CheckWorkload.
 ReferenceWorkload WithErrorBounds(const Workload& workload, double safety = 8);
 
 }  // namespace kindred

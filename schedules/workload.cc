@@ -16,6 +16,25 @@ std::int64_t Saturate(Int128 value) {
   return value > kMax ? kMax : static_cast<std::int64_t>(value);
 }
 
+// Whether a complex expression is known to be real.
+bool IsReal(const Expr& e) { return e.op == Op::kCast || e.op == Op::kFloat; }
+
+// Real operations of one node.
+int OperationsOf(const Expr& e) {
+  const bool complex = !e.args.empty() && e.args[0]->type == DataType::kC64;
+  if (!complex)
+    return (e.op >= Op::kAdd && e.op <= Op::kAbs) || (e.op >= Op::kExp && e.op <= Op::kRound);
+  switch (e.op) {
+    case Op::kAdd:
+    case Op::kSub:
+    case Op::kNeg: return 2;
+    case Op::kMul: return IsReal(*e.args[0]) || IsReal(*e.args[1]) ? 2 : 6;
+    case Op::kDiv: return IsReal(*e.args[1]) ? 2 : 11;
+    case Op::kAbs: return 4;
+    default: return 0;
+  }
+}
+
 // Counts each distinct operation of a body once, however often its result is used.
 class OperationCounter {
  public:
@@ -42,9 +61,7 @@ class OperationCounter {
     const auto [place, fresh] = by_value_.emplace(
         std::tuple(e->op, e->type, e->index, e->integer, e->number, std::move(args)),
         static_cast<int>(by_value_.size()));
-    const bool counted =
-        (e->op >= Op::kAdd && e->op <= Op::kAbs) || (e->op >= Op::kExp && e->op <= Op::kRound);
-    if (fresh && counted && reads) ++operations_;
+    if (fresh && reads) operations_ += OperationsOf(*e);
     const Seen seen{place->second, reads};
     by_node_.emplace(e.get(), seen);
     return seen;
@@ -74,7 +91,8 @@ std::int64_t Points(const Stage& stage) {
 std::int64_t OperationsPerPoint(const Stage& stage) {
   OperationCounter counter;
   counter.Count(stage.body);
-  return counter.operations() + (stage.combiner == Combiner::kNone ? 0 : 1);
+  const int combination = stage.accumulator == DataType::kC64 ? 2 : 1;
+  return counter.operations() + (stage.combiner == Combiner::kNone ? 0 : combination);
 }
 
 std::int64_t Flop(const Workload& workload) {

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "search/internal/batch.h"
-#include "search/searcher.h"
+#include "search/internal/pool_searcher.h"
 
 namespace kindred {
 namespace {
@@ -17,30 +17,14 @@ constexpr double kMutation = 0.85;    // else crossover
 constexpr double kRandomShare = 0.1;  // of a batch
 constexpr std::size_t kElite = 24;    // measured winners in the first population
 
-class EvolutionSearcher final : public Searcher {
+class EvolutionSearcher final : public PoolSearcher {
  public:
   EvolutionSearcher(const Space& space, const CostModel& model, std::uint64_t seed)
-      : space_(space), model_(model), seed_(seed), sampler_(space), history_(sampler_, 1 << 30) {}
-
-  std::vector<Candidate> Propose(int n) override;
-  void Observe(std::span<const Candidate> candidates, std::span<const Outcome> outcomes) override {
-    history_.Observe(candidates, outcomes);
-  }
-  void Seed(std::span<const Path> paths) override {
-    seeds_.insert(seeds_.end(), paths.begin(), paths.end());
-  }
-  std::vector<Error> TakeErrors() override { return std::exchange(lowering_.errors, {}); }
+      : PoolSearcher("evolution", space, &model, seed) {}
 
  private:
+  void Choose(Pool& pool, int n, Random& random, std::vector<Candidate>& batch) override;
   void Evolve(Pool& pool, std::size_t generation_size, Random& random);
-
-  const Space& space_;
-  const CostModel& model_;
-  std::uint64_t seed_;
-  PathSampler sampler_;
-  History history_;
-  Lowering lowering_;
-  std::vector<Path> seeds_;
 };
 
 void EvolutionSearcher::Evolve(Pool& pool, std::size_t generation_size, Random& random) {
@@ -51,8 +35,8 @@ void EvolutionSearcher::Evolve(Pool& pool, std::size_t generation_size, Random& 
   for (int generation = 0; generation < kGenerations; ++generation) {
     pool.Score();
     std::vector<Individual> population;
-    for (const std::size_t i : history_.Best(kElite))
-      population.push_back({history_.trials()[i].path, history_.trials()[i].ns});
+    for (const std::size_t i : history().Best(kElite))
+      population.push_back({history().trials()[i].path, history().trials()[i].ns});
     for (const PoolEntry& entry : pool.entries())
       if (!entry.taken) population.push_back({entry.path, entry.prediction.ns});
     if (population.empty()) return;
@@ -70,46 +54,29 @@ void EvolutionSearcher::Evolve(Pool& pool, std::size_t generation_size, Random& 
       const bool mutate = random.Uniform() < kMutation;
       std::optional<SampledPath> child;
       if (mutate) {
-        child = sampler_.Mutate(parent(), random);
+        child = sampler().Mutate(parent(), random);
       } else {
         const SampledPath& first = parent();
         const SampledPath& second = parent();
-        child = sampler_.Cross(first, second, random);
+        child = sampler().Cross(first, second, random);
       }
       if (child) pool.Add(std::move(*child), mutate ? Origin::kMutation : Origin::kCrossover);
     }
   }
 }
 
-std::vector<Candidate> EvolutionSearcher::Propose(int n) {
-  std::vector<Candidate> batch;
-  if (n <= 0) return batch;
-  Random random(DeriveSeed(seed_, "evolution", history_.trials().size()));
-  {
-    Pool pool(space_, &model_, sampler_, history_, lowering_);
-    while (!seeds_.empty() && static_cast<int>(batch.size()) < std::max(1, n / 2)) {
-      std::optional<SampledPath> path = sampler_.Follow(seeds_.front());
-      seeds_.erase(seeds_.begin());
-      if (!path) continue;
-      const std::optional<std::size_t> entry = pool.Add(std::move(*path), Origin::kSeed);
-      pool.Score();
-      if (entry && !pool.entries()[*entry].taken) batch.push_back(pool.Take(*entry));
-    }
-    // As many candidates as the tree search scores, in one initial and three evolved generations.
-    const auto generation_size = static_cast<std::size_t>(std::max(16, 3 * n));
-    const std::size_t until = pool.size() + generation_size;
-    for (std::size_t tries = 2 * generation_size; tries > 0 && pool.size() < until; --tries) {
-      std::optional<SampledPath> path = sampler_.DrawRandom(random);
-      if (!path) break;
-      pool.Add(std::move(*path), Origin::kRandom);
-    }
-    Evolve(pool, generation_size, random);
-    ChooseBatch(pool,
-                {.doubt = 0, .distance = 0, .random_share = kRandomShare, .mutation_share = 0}, n,
-                random, batch);
+void EvolutionSearcher::Choose(Pool& pool, int n, Random& random, std::vector<Candidate>& batch) {
+  // As many candidates as the tree search scores, in one initial and three evolved generations.
+  const auto generation_size = static_cast<std::size_t>(std::max(16, 3 * n));
+  const std::size_t until = pool.size() + generation_size;
+  for (std::size_t tries = 2 * generation_size; tries > 0 && pool.size() < until; --tries) {
+    std::optional<SampledPath> path = sampler().DrawRandom(random);
+    if (!path) break;
+    pool.Add(std::move(*path), Origin::kRandom);
   }
-  FillUniformly(space_, sampler_, history_, lowering_, random, n, batch);
-  return batch;
+  Evolve(pool, generation_size, random);
+  ChooseBatch(pool, {.doubt = 0, .distance = 0, .random_share = kRandomShare, .mutation_share = 0},
+              n, random, batch);
 }
 
 }  // namespace

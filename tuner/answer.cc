@@ -168,11 +168,7 @@ Result<std::vector<Candidate>> SiblingCandidates(const Asked& asked, const Space
       continue;
     KINDRED_TRY(const auto workload, ParseWorkload(record.text, "log"));
     const FamilyDescriptor other = DescribeFamily(workload);
-    double distance = 0;
-    for (std::size_t i = 0; i < own.descriptors.size() && i < other.descriptors.size(); ++i)
-      distance +=
-          (own.descriptors[i] - other.descriptors[i]) * (own.descriptors[i] - other.descriptors[i]);
-    siblings.push_back({distance, &record});
+    siblings.push_back({SquaredDistance(own.descriptors, other.descriptors), &record});
   }
   std::sort(siblings.begin(), siblings.end(), [](const Sibling& a, const Sibling& b) {
     return a.distance != b.distance ? a.distance < b.distance : a.record->key < b.record->key;
@@ -220,6 +216,24 @@ Result<std::vector<Candidate>> SearchedCandidates(const Asked& asked, const Spac
   return std::vector<Candidate>{std::move(plain)};
 }
 
+// Which of the families that the saved models know would take the workload in: the nearest of its
+// structure, if near enough. Its number and id; -1: none, the pooled model alone predicts.
+std::pair<int, std::string> FamilyAmong(const json& families, const Workload& canonical) {
+  const FamilyDescriptor own = DescribeFamily(canonical);
+  std::pair<int, std::string> nearest = {-1, ""};
+  double least = FamilyOptions().radius * FamilyOptions().radius;
+  for (std::size_t f = 0; f < families.size(); ++f) {
+    if (families[f].value("structure", "") != own.structure.Hex()) continue;
+    const auto centre = families[f].value("centre", std::vector<double>());
+    if (centre.size() != own.descriptors.size()) continue;
+    const double distance = SquaredDistance(own.descriptors, centre);
+    if (distance > least) continue;
+    least = distance;
+    nearest = {static_cast<int>(f), families[f].value("id", "")};
+  }
+  return nearest;
+}
+
 // Measured here, or on a like device.
 Result<std::optional<KernelPackage>> MeasuredAnswer(const Asked& asked) {
   const Target& target = asked.query.target;
@@ -241,7 +255,6 @@ Result<std::optional<KernelPackage>> MeasuredAnswer(const Asked& asked) {
 Result<KernelPackage> AnswerQuery(const TuningLog* log, const Query& given) {
   Query query = given;
   KINDRED_TRY(query.workload, query.constraints.Narrow(std::move(query.workload)));
-  KINDRED_CHECK(CanEmitC(query.workload));
   Asked asked{log, query, Canonicalize(query.workload), ToRecord(query.target).id, 0};
   FamilyModels models(query.target, {});
   const int task = models.AddTask(asked.canonical.workload, -1);
@@ -258,6 +271,12 @@ Result<KernelPackage> AnswerQuery(const TuningLog* log, const Query& given) {
       trained = loaded.has_value();
       if (!trained)
         provenance["models"] = loaded.error().message;  // another version's: the prior answers
+      const json metrics = json::parse(model->metrics, nullptr, false);
+      if (trained && metrics.is_object() && metrics.contains("families")) {
+        const auto [family, id] = FamilyAmong(metrics["families"], asked.canonical.workload);
+        models.SetFamily(task, family);
+        if (family >= 0) provenance["family"] = id;
+      }
     }
   }
   const auto space = MakeSpace(asked.canonical.workload, query.target);

@@ -1,5 +1,6 @@
 #include "tuner/command_line.h"
 
+#include <charconv>
 #include <functional>
 #include <string>
 
@@ -22,6 +23,39 @@ std::string ReadDuration(std::string& text, double& seconds) {
     return "'" + text + "' is not a duration; write e.g. 90s, 10m or 2h";
   seconds = value * scale;
   return {};
+}
+
+// What CLI11 reads as an unsigned number may wrap around or be cut off: the digits are checked
+// first.
+CLI::Validator WholeNumber(std::uint64_t highest) {
+  return {
+      [highest](std::string& text) -> std::string {
+        std::uint64_t value = 0;
+        const auto parsed = std::from_chars(text.data(), text.data() + text.size(), value);
+        if (parsed.ec == std::errc{} && parsed.ptr == text.data() + text.size() && value <= highest)
+          return {};
+        return fmt::format("'{}' is not a whole number from 0 to {}", text, highest);
+      },
+      "WHOLE NUMBER"};
+}
+
+void AddModelOptions(CLI::App& command, ModelOptions& options) {
+  command
+      .add_option("--dim", options.dims,
+                  "Bind a symbolic dimension: NAME=NUMBER, or NAME=NUMBER,NUMBER for several "
+                  "values, each a model of its own")
+      ->allow_extra_args(false);
+  command
+      .add_option("--trips", options.trips,
+                  "Runs of a loop's body where the model does not fix their number")
+      ->check(CLI::Range(1e-9, 1e18))
+      ->capture_default_str();
+  command
+      .add_option(
+          "--merge", options.merge,
+          "Run so many instances of each model, with weights and inputs of their own, as one")
+      ->check(CLI::Range(1, 65536))
+      ->capture_default_str();
 }
 
 void AddCommon(CLI::App& command, CommonOptions& options) {
@@ -52,6 +86,7 @@ void AddTune(CLI::App& app, std::function<int()>& run) {
                    "Tuning log (SQLite); the same command on the same log goes on where it was")
       ->capture_default_str();
   command->add_option("--seed", o->options.seed, "Seed of every random choice")
+      ->check(WholeNumber(UINT64_MAX))
       ->capture_default_str();
   command->add_option("--searcher", o->options.searcher, "Search algorithm")
       ->check(CLI::IsMember({"mcts", "evolution", "random"}))
@@ -60,7 +95,7 @@ void AddTune(CLI::App& app, std::function<int()>& run) {
   command->add_option("--families", *families, "Share models and winners within families")
       ->check(CLI::IsMember({"on", "off"}))
       ->capture_default_str();
-  command->add_option("--dim", o->dims, "Bind a symbolic dimension: NAME=NUMBER");
+  AddModelOptions(*command, o->models);
   command->add_option("--batch", o->options.batch, "Trials of a round")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
@@ -81,14 +116,16 @@ void AddQuery(CLI::App& app, std::function<int()>& run) {
       "query", "The best kernel for a workload: measured, or predicted and marked so");
   auto o = std::make_shared<QueryCommand>();
   command
-      ->add_option("workload", o->workload,
-                   "WORKLOAD.kd, or a key of 32 hexadecimal digits that the log knows")
+      ->add_option("asked", o->asked,
+                   "WORKLOAD.kd, MODEL.onnx (an answer for each of its subgraphs), or a key of 32 "
+                   "hexadecimal digits that the log knows")
       ->required();
+  AddModelOptions(*command, o->models);
   command->add_option("--log", o->log, "Tuning log (default: kindred.db where that exists)");
   command->add_option("--target", o->target, "cpu or cpu:threads=N")->capture_default_str();
   auto epoch = std::make_shared<std::int64_t>(-1);
   command->add_option("--epoch", *epoch, "Answer as of this epoch of the log")
-      ->check(CLI::NonNegativeNumber);
+      ->check(WholeNumber(INT64_MAX));
   AddCommon(*command, *o);
   command->callback([o, epoch, &run] {
     if (*epoch >= 0) o->epoch = *epoch;
@@ -116,12 +153,45 @@ void AddServe(CLI::App& app, std::function<int()>& run) {
 
 void AddImport(CLI::App& app, std::function<int()>& run) {
   auto* command =
-      app.add_subcommand("import", "Show the subgraphs of a model, and what is left out and why");
+      app.add_subcommand("import", "Show the subgraphs of models, and what is left out and why");
   auto o = std::make_shared<ImportCommand>();
-  command->add_option("model", o->model, "MODEL.onnx or WORKLOAD.kd")->required();
-  command->add_option("--dim", o->dims, "Bind a symbolic dimension: NAME=NUMBER");
+  command
+      ->add_option("inputs", o->inputs,
+                   "MODEL.onnx, WORKLOAD.kd or ZOO.json; of several, what each has and what they "
+                   "share")
+      ->required();
+  AddModelOptions(*command, o->models);
+  command->add_option("--strip", o->strip,
+                      "Write MODEL.onnx without its weights to this file: the same subgraphs, and "
+                      "nothing that the model has learned");
   AddCommon(*command, *o);
   command->callback([o, &run] { run = [o] { return RunImport(*o); }; });
+}
+
+void AddAnalyze(CLI::App& app, std::function<int()>& run) {
+  auto* command = app.add_subcommand(
+      "analyze", "Where time goes, what won and why, what is left to gain, what is noisy");
+  auto o = std::make_shared<AnalyzeCommand>();
+  command->add_option("log", o->log, "Tuning log")->required();
+  command->add_option("--html", o->html, "Write one self-contained page");
+  command->add_option("--compare", o->compare,
+                      "Another log: which subgraphs became faster or slower");
+  command->add_flag("--json", o->json,
+                    "Print one JSON object on standard output and nothing else there");
+  command->callback([o, &run] { run = [o] { return RunAnalyze(*o); }; });
+}
+
+void AddExplain(CLI::App& app, std::function<int()>& run) {
+  auto* command = app.add_subcommand(
+      "explain", "Why a workload's best schedule is the best, what comes next, how sure that is");
+  auto o = std::make_shared<ExplainCommand>();
+  command->add_option("key", o->key, "The workload's key")->required();
+  command->add_option("--log", o->log, "Tuning log")->capture_default_str();
+  command->add_option("--target", o->target, "cpu, cpu:threads=N, or a device of the log")
+      ->capture_default_str();
+  command->add_flag("--json", o->json,
+                    "Print one JSON object on standard output and nothing else there");
+  command->callback([o, &run] { run = [o] { return RunExplain(*o); }; });
 }
 
 void AddLog(CLI::App& app, std::function<int()>& run) {
@@ -165,6 +235,9 @@ void AddDevice(CLI::App& app, std::function<int()>& run) {
       "device", "What the target offers: cores, vectors, caches, measured peaks");
   auto o = std::make_shared<DeviceCommand>();
   command->add_option("--target", o->target, "cpu or cpu:threads=N")->capture_default_str();
+  command->add_flag("--probe", o->probe,
+                    "Measure the peaks anew, e.g. after a first time on a busy machine; logs that "
+                    "know the target keep theirs");
   AddCommon(*command, *o);
   command->callback([o, &run] { run = [o] { return RunDevice(*o); }; });
 }
@@ -182,6 +255,8 @@ int RunCommandLine(int argc, char** argv) {
   AddTune(app, run);
   AddQuery(app, run);
   AddServe(app, run);
+  AddAnalyze(app, run);
+  AddExplain(app, run);
   AddImport(app, run);
   AddLog(app, run);
   AddDevice(app, run);

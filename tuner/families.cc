@@ -3,16 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <numeric>
 
 namespace kindred {
 namespace {
-
-double SquaredDistance(const std::vector<double>& a, const std::vector<double>& b) {
-  double sum = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) sum += (a[i] - b[i]) * (a[i] - b[i]);
-  return sum;
-}
 
 std::vector<double> Mean(std::span<const FamilyDescriptor> tasks, const std::vector<int>& members) {
   std::vector<double> mean(tasks[static_cast<std::size_t>(members[0])].descriptors.size(), 0.0);
@@ -24,34 +17,59 @@ std::vector<double> Mean(std::span<const FamilyDescriptor> tasks, const std::vec
   return mean;
 }
 
-// DP-means on the tasks of one structure. Points are visited in the order of their descriptors.
-std::vector<Family> Cluster(std::span<const FamilyDescriptor> tasks, std::vector<int> points,
-                            const FamilyOptions& options) {
-  std::sort(points.begin(), points.end(), [&](int a, int b) {
-    const auto& da = tasks[static_cast<std::size_t>(a)].descriptors;
-    const auto& db = tasks[static_cast<std::size_t>(b)].descriptors;
-    return da != db ? da < db : a < b;
+// Tasks that move together, at the mean of their descriptors.
+struct Point {
+  std::vector<int> tasks;  // ascending
+  std::vector<double> descriptors;
+};
+
+// The tasks of one structure as points, in the order of their descriptors.
+std::vector<Point> Points(std::span<const FamilyDescriptor> tasks, const std::vector<int>& ids,
+                          std::span<const std::pair<int, int>> links) {
+  std::map<int, int> parent;
+  for (const int id : ids) parent[id] = id;
+  const auto root = [&](int id) {
+    while (parent[id] != id) id = parent[id] = parent[parent[id]];
+    return id;
+  };
+  for (const auto& [a, b] : links)
+    if (parent.contains(a) && parent.contains(b)) parent[root(a)] = root(b);
+  std::map<int, Point> by_root;
+  for (const int id : ids) by_root[root(id)].tasks.push_back(id);
+  std::vector<Point> points;
+  for (auto& [id, point] : by_root) {
+    point.descriptors = Mean(tasks, point.tasks);
+    points.push_back(std::move(point));
+  }
+  std::sort(points.begin(), points.end(), [](const Point& a, const Point& b) {
+    return a.descriptors != b.descriptors ? a.descriptors < b.descriptors : a.tasks < b.tasks;
   });
+  return points;
+}
+
+// DP-means on the points of one structure, visited in order.
+std::vector<Family> Cluster(std::span<const FamilyDescriptor> tasks,
+                            const std::vector<Point>& points, const FamilyOptions& options) {
   std::vector<Family> families(1);
-  families[0].members = points;
-  families[0].centre = Mean(tasks, points);
+  for (const Point& point : points)
+    families[0].members.insert(families[0].members.end(), point.tasks.begin(), point.tasks.end());
+  families[0].centre = Mean(tasks, families[0].members);
   const double limit = options.radius * options.radius;
   for (int iteration = 0; iteration < options.iterations; ++iteration) {
     std::vector<std::vector<int>> assigned(families.size());
-    for (const int point : points) {
-      const auto& descriptors = tasks[static_cast<std::size_t>(point)].descriptors;
+    for (const Point& point : points) {
       std::size_t best = 0;
       double best_distance = INFINITY;
       for (std::size_t f = 0; f < families.size(); ++f) {
-        const double distance = SquaredDistance(descriptors, families[f].centre);
+        const double distance = SquaredDistance(point.descriptors, families[f].centre);
         if (distance < best_distance) best = f, best_distance = distance;
       }
       if (best_distance > limit) {
-        families.emplace_back().centre = descriptors;
+        families.emplace_back().centre = point.descriptors;
         assigned.emplace_back();
         best = families.size() - 1;
       }
-      assigned[best].push_back(point);
+      assigned[best].insert(assigned[best].end(), point.tasks.begin(), point.tasks.end());
     }
     std::vector<Family> next;
     for (std::size_t f = 0; f < families.size(); ++f) {
@@ -72,15 +90,22 @@ std::vector<Family> Cluster(std::span<const FamilyDescriptor> tasks, std::vector
 
 }  // namespace
 
+double SquaredDistance(const std::vector<double>& a, const std::vector<double>& b) {
+  double sum = 0;
+  for (std::size_t i = 0; i < a.size() && i < b.size(); ++i) sum += (a[i] - b[i]) * (a[i] - b[i]);
+  return sum;
+}
+
 std::vector<Family> FormFamilies(std::span<const FamilyDescriptor> tasks,
+                                 std::span<const std::pair<int, int>> links,
                                  const FamilyOptions& options) {
   std::map<std::string, std::vector<int>> by_structure;
   for (std::size_t i = 0; i < tasks.size(); ++i)
     by_structure[tasks[i].structure.Hex()].push_back(static_cast<int>(i));
   std::vector<Family> families;
-  for (const auto& [structure, points] : by_structure) {
+  for (const auto& [structure, ids] : by_structure) {
     int ordinal = 0;
-    for (Family& family : Cluster(tasks, points, options)) {
+    for (Family& family : Cluster(tasks, Points(tasks, ids, links), options)) {
       const FamilyDescriptor& first = tasks[static_cast<std::size_t>(family.members[0])];
       family.id = structure.substr(0, 8) + "." + std::to_string(ordinal++);
       family.structure = first.structure;

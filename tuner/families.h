@@ -7,6 +7,7 @@
 
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "schedules/canonical.h"
@@ -21,6 +22,9 @@ struct Family {
   std::vector<int> members;    // indices into the descriptors given
 };
 
+// Between two tasks, or a task and a centre, of one structure.
+double SquaredDistance(const std::vector<double>& a, const std::vector<double>& b);
+
 struct FamilyOptions {
   // Distance, in the descriptors' units (mostly log2), beyond which a new family opens: 6 is a
   // factor of 64 in one extent, or of 8 in four of them.
@@ -28,9 +32,11 @@ struct FamilyOptions {
   int iterations = 32;
 };
 
-// Every index appears in exactly one family. Deterministic; independent of the order of `tasks` up
-// to the order of members.
+// Every index appears in exactly one family. `links`: pairs of indices that belong to one family;
+// those of different structures are passed over. Deterministic; independent of the order of `tasks`
+// up to the order of members.
 std::vector<Family> FormFamilies(std::span<const FamilyDescriptor> tasks,
+                                 std::span<const std::pair<int, int>> links = {},
                                  const FamilyOptions& options = {});
 
 }  // namespace kindred

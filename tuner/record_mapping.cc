@@ -3,7 +3,9 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <optional>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "schedules/target_json.h"
@@ -28,10 +30,10 @@ std::string Joined(const std::vector<std::string>& words) {
   return text;
 }
 
-Status StatusNamed(const std::string& name) {
+std::optional<Status> StatusNamed(const std::string& name) {
   for (int i = 0; i <= static_cast<int>(Status::kAbandoned); ++i)
     if (Name(static_cast<Status>(i)) == name) return static_cast<Status>(i);
-  return Status::kRunError;
+  return std::nullopt;
 }
 
 }  // namespace
@@ -146,9 +148,15 @@ TrialRecord ToRecord(const TrialOrigin& origin, const Candidate& candidate,
   return r;
 }
 
-Outcome ToOutcome(const TrialRecord& record) {
+Result<Outcome> ToOutcome(const TrialRecord& record) {
   Outcome outcome;
-  outcome.status = StatusNamed(record.status);
+  const auto status = StatusNamed(record.status);
+  if (!status)
+    return Unsupported(fmt::format(
+        "trial {} of the log has the status '{}', which this version of Kindred does not know: is "
+        "the log of a newer one? Use that, or another log (--log)",
+        record.id, record.status));
+  outcome.status = *status;
   outcome.message = record.message;
   outcome.median_ns = record.median_ns;
   outcome.samples = record.samples;

@@ -36,7 +36,8 @@ struct TrialOrigin {
 };
 TrialRecord ToRecord(const TrialOrigin& origin, const Candidate& candidate,
                      const KernelSource& kernel, const Outcome& outcome);
-Outcome ToOutcome(const TrialRecord& record);
+// Error kUnsupported: a status that this version does not know.
+Result<Outcome> ToOutcome(const TrialRecord& record);
 
 std::int64_t NowMs();
 

@@ -37,6 +37,10 @@ class Stopwatch {
   double start_;
 };
 
+// What is wrong with the surroundings (disk, compiler, worker) ends the run; anything else concerns
+// the one workload.
+bool EndsRun(const Error& error) { return error.kind == ErrorKind::kEnvironment; }
+
 }  // namespace
 
 // One round of one task: proposals, and the outcomes known so far (a prefix).
@@ -49,12 +53,6 @@ struct TuningSession::Round {
 };
 
 double TuningSession::Elapsed() const { return Now() - started_s_; }
-
-std::int64_t TuningSession::trials() const {
-  std::int64_t sum = 0;
-  for (const TuneTask& task : tasks_) sum += task.trials;
-  return sum;
-}
 
 std::int64_t TuningSession::Room(const TuneTask& task) const {
   std::int64_t room = options_.batch;
@@ -90,6 +88,10 @@ Result<void> TuningSession::Run(const std::function<bool()>& stop, Progress& pro
     const double near_ns = kNearRoofline * task.roofline_ns;
     scheduler_.AddTask(task.weight, task.untuned_ns > 0 ? task.untuned_ns : near_ns,
                        options_.families ? task.family : static_cast<int>(i));
+    if (!task.left_out.empty()) {
+      scheduler_.Close(static_cast<int>(i));
+      continue;
+    }
     // A plain loop nest that is near the device's limits is worth trying as a schedule.
     if (task.untuned_ns > 0 && task.untuned_ns < near_ns) {
       const Path plain[] = {task.space->Adapt({{"sketch", 0, "generic"}, {"vectors", 0, ""}})};
@@ -136,28 +138,43 @@ int TuningSession::NextTask(std::int64_t& size) const {
 Result<void> TuningSession::MeasureUntuned(const std::function<bool()>& stop, Progress& progress) {
   for (std::size_t i = 0; i < tasks_.size(); ++i) {
     TuneTask& task = tasks_[i];
+    if (!task.left_out.empty()) {
+      KINDRED_CHECK(LeaveOut(i, task.left_out, progress));
+      continue;
+    }
     if (task.untuned_ns > 0 || !task.untuned_message.empty()) continue;
     if (stop()) return {};
     ProgressState state = Snapshot("untuned", task.name);
     state.done = static_cast<std::int64_t>(i);
     state.total = static_cast<std::int64_t>(tasks_.size());
     progress.Show(state);
-    const KernelSource kernel =
-        EmitC(LowerNaive(task.canonical.workload), task.canonical.workload, target_);
-    MeasureJob job;
-    job.workload = &task.canonical.workload;
-    job.candidates = {&kernel, 1};
-    job.seed = options_.seed;
-    job.reference = true;
-    KINDRED_TRY(const std::vector<Outcome> outcomes, runner_.Measure(job, stop));
-    if (outcomes.empty()) return {};
-    if (outcomes[0].status == Status::kOk)
-      task.untuned_ns = outcomes[0].median_ns;
-    else
-      task.untuned_message = fmt::format("{}: {}", Name(outcomes[0].status), outcomes[0].message);
+    if (const double seconds = UntunedSeconds(task.canonical.workload);
+        seconds > options_.limits.untuned_s) {
+      task.untuned_message = fmt::format("one run may take {:.0f} s", seconds);
+    } else {
+      const KernelSource kernel =
+          EmitC(LowerNaive(task.canonical.workload), task.canonical.workload, target_);
+      MeasureJob job;
+      job.workload = &task.canonical.workload;
+      job.candidates = {&kernel, 1};
+      job.seed = options_.seed;
+      job.reference = true;
+      const auto outcomes = runner_.Measure(job, stop);
+      if (!outcomes && EndsRun(outcomes.error())) return outcomes.error();
+      if (!outcomes) {
+        KINDRED_CHECK(LeaveOut(i, outcomes.error().message, progress));
+        continue;
+      }
+      if (outcomes->empty()) return {};
+      const Outcome& outcome = outcomes->front();
+      if (outcome.status == Status::kOk)
+        task.untuned_ns = outcome.median_ns;
+      else
+        task.untuned_message = fmt::format("{}: {}", Name(outcome.status), outcome.message);
+    }
     if (!task.untuned_message.empty())
-      progress.Note(fmt::format("{}: the plain loop nest could not be timed: {}", task.name,
-                                task.untuned_message));
+      progress.Note(
+          fmt::format("{}: the plain loop nest is not timed: {}", task.name, task.untuned_message));
     LogBatch batch;
     batch.tasks.push_back(TaskRow(i));
     KINDRED_CHECK(log_.Append(batch));
@@ -196,23 +213,26 @@ Result<void> TuningSession::RunRound(int index, std::int64_t size,
   for (const Error& defect : task.searcher->TakeErrors())
     progress.Note(
         fmt::format("{}: a schedule could not be lowered: {}", task.name, defect.message));
-  if (!TakeLogged(round, progress)) return AbsorbLog();
+  KINDRED_TRY(const bool same, TakeLogged(round, progress));
+  if (!same) return AbsorbLog();
   if (round.candidates.empty()) {
     task.exhausted = true;
     scheduler_.Close(index);
     return {};
   }
   if (round.outcomes.size() < round.candidates.size())
-    KINDRED_CHECK(MeasureRound(round, stop, progress));
+    KINDRED_CHECK(MeasureRound(index, round, stop, progress));
   CountOutcomes(round);
   if (round.outcomes.size() < round.candidates.size())
     return {};  // cut off: a later run finishes it
-  return FinishRound(index, round);
+  KINDRED_CHECK(FinishRound(index, round));
+  if (!task.left_out.empty()) scheduler_.Close(index);
+  return {};
 }
 
 // Fills the outcomes that the log holds for this round. False if the log's trials are not what was
 // proposed now: the log then comes from another version of the search or of the space.
-bool TuningSession::TakeLogged(Round& round, Progress& progress) {
+Result<bool> TuningSession::TakeLogged(Round& round, Progress& progress) {
   const auto logged = logged_.find(round_);
   if (logged == logged_.end()) return true;
   const std::vector<TrialRecord>& trials = logged->second;
@@ -224,7 +244,9 @@ bool TuningSession::TakeLogged(Round& round, Progress& progress) {
         "the log's trials were proposed by another version of Kindred; going on from their results");
     return false;
   }
-  for (const TrialRecord& trial : trials) round.outcomes.push_back(ToOutcome(trial));
+  for (const TrialRecord& trial : trials) {
+    KINDRED_TRY(round.outcomes.emplace_back(), ToOutcome(trial));
+  }
   logged_.erase(logged);
   return true;
 }
@@ -238,14 +260,15 @@ Result<void> TuningSession::AbsorbLog() {
       Round round;
       round.task = &task;
       for (const TrialRecord& trial : trials) {
+        KINDRED_TRY(Outcome outcome, ToOutcome(trial));
         const auto path = PathFromJson(*task.space, trial.schedule);
         auto candidate = path ? task.space->Lower(*path) : Result<Candidate>(path.error());
         if (!candidate) {  // a schedule of another version's space
-          CountOutcome(task, ToOutcome(trial), {});
+          CountOutcome(task, outcome, {});
           continue;
         }
         round.candidates.push_back(std::move(*candidate));
-        round.outcomes.push_back(ToOutcome(trial));
+        round.outcomes.push_back(std::move(outcome));
       }
       round_ = number;
       CountOutcomes(round);
@@ -256,7 +279,7 @@ Result<void> TuningSession::AbsorbLog() {
   return {};
 }
 
-Result<void> TuningSession::MeasureRound(Round& round, const std::function<bool()>& stop,
+Result<void> TuningSession::MeasureRound(int index, Round& round, const std::function<bool()>& stop,
                                          Progress& progress) {
   const std::size_t known = round.outcomes.size();
   if (known == 0) {
@@ -275,21 +298,30 @@ Result<void> TuningSession::MeasureRound(Round& round, const std::function<bool(
   job.candidates = std::span(round.kernels).subspan(known);
   job.incumbent_ns = round.task->best_ns;
   job.seed = options_.seed;
-  job.finished = [&](std::size_t index, const Outcome& outcome) {
-    if (stored) stored = Store(round, known + index, outcome);
+  const auto take = [&](const Outcome& outcome) {
+    if (stored) stored = Store(round, outcome);
+    round.outcomes.push_back(outcome);
     ++new_trials_;
     ProgressState state = Snapshot("tune", round.task->name);
-    state.done += static_cast<std::int64_t>(known + index) + 1;
+    state.done += static_cast<std::int64_t>(round.outcomes.size());
     progress.Show(state);
   };
-  KINDRED_TRY(std::vector<Outcome> outcomes,
-              runner_.Measure(job, [&] { return !stored || stop(); }));
+  job.finished = [&](std::size_t, const Outcome& outcome) { take(outcome); };
+  const auto measured = runner_.Measure(job, [&] { return !stored || stop(); });
   KINDRED_CHECK(stored);
-  for (Outcome& outcome : outcomes) round.outcomes.push_back(std::move(outcome));
-  return {};
+  if (measured || EndsRun(measured.error())) return measured ? Result<void>() : measured.error();
+  // The round is completed, so that a later run makes the same decisions.
+  Outcome failed;
+  failed.status = Status::kRunError;
+  failed.message = measured.error().message;
+  while (round.outcomes.size() < round.candidates.size()) take(failed);
+  KINDRED_CHECK(stored);
+  return LeaveOut(static_cast<std::size_t>(index), failed.message, progress);
 }
 
-Result<void> TuningSession::Store(const Round& round, std::size_t index, const Outcome& outcome) {
+// Writes the outcome of the round's next candidate.
+Result<void> TuningSession::Store(const Round& round, const Outcome& outcome) {
+  const std::size_t index = round.outcomes.size();
   const TuneTask& task = *round.task;
   const Candidate& candidate = round.candidates[index];
   const KernelSource& kernel = round.kernels[index];
@@ -299,14 +331,18 @@ Result<void> TuningSession::Store(const Round& round, std::size_t index, const O
   origin.round = round_;
   origin.position = static_cast<std::int64_t>(index);
   origin.workload = task.key;
-  origin.target = target_record_id_;
+  origin.target = target_record_.id;
   origin.searcher = options_.searcher;
   origin.predicted_ns = round.predicted_ns[index];
   batch.kernels.push_back(ToRecord(kernel, task.canonical.workload));
   origin.kernel = batch.kernels.back().hash;
   batch.trials.push_back(ToRecord(origin, candidate, kernel, outcome));
-  KINDRED_CHECK(log_.Append(batch));
-  return {};
+  const auto appended = log_.Append(batch);
+  if (appended) return {};
+  Error error = appended.error();
+  if (error.kind == ErrorKind::kBadInput)
+    error.message += "; let the other one end, or tune with another --seed or --log";
+  return error;
 }
 
 void TuningSession::CountOutcome(TuneTask& task, const Outcome& outcome, const Path& path) {
@@ -352,52 +388,6 @@ Result<void> TuningSession::FinishRound(int index, const Round& round) {
   scheduler_.Update(index, task.best_ns, seconds);
   ++round_;
   return {};
-}
-
-Result<void> TuningSession::SaveState(const std::string& state) {
-  session_.state = state;
-  session_.updated_ms = NowMs();
-  json summary = json::parse(session_.summary);
-  summary["planned_round"] = planned_round_;
-  summary["planned_size"] = planned_size_;
-  if (state != "running")
-    summary["last_run"] = {{"wall_s", times_.wall_s},   {"build_s", times_.build_s},
-                           {"run_s", times_.run_s},     {"search_s", times_.search_s},
-                           {"train_s", times_.train_s}, {"trials", new_trials_}};
-  session_.summary = summary.dump();
-  LogBatch batch;
-  batch.sessions.push_back(session_);
-  if (state != "running" && observed_ > 0) {
-    ModelRecord model;
-    model.target = target_record_id_;
-    model.name = "families";
-    model.kind = "kindred-family-models/1";
-    KINDRED_TRY(model.epoch, log_.Epoch());
-    model.blob = models_->Save();
-    batch.models.push_back(std::move(model));
-  }
-  KINDRED_CHECK(log_.Append(batch));
-  return {};
-}
-
-ProgressState TuningSession::Snapshot(const std::string& phase, const std::string& task) const {
-  ProgressState state;
-  state.phase = phase;
-  state.task = task;
-  state.done = trials();
-  state.elapsed_s = Elapsed();
-  state.time_limit_s = options_.time_s;
-  state.total = options_.trials;
-  if (options_.trials_per_task > 0) {
-    const auto all = options_.trials_per_task * static_cast<std::int64_t>(tasks_.size());
-    state.total = state.total > 0 ? std::min(state.total, all) : all;
-  }
-  for (const TuneTask& t : tasks_) {
-    state.failed += t.failed;
-    state.untuned_ns += t.weight * t.untuned_ns;
-    state.best_ns += t.weight * (t.best_ns > 0 ? t.best_ns : t.untuned_ns);
-  }
-  return state;
 }
 
 }  // namespace kindred

@@ -8,6 +8,7 @@
 // - A session is (inputs, target, seed, searcher, families on/off); its id is the digest of these.
 //   Budgets are not part of it: the same command with more trials goes on where it was.
 // - Every finished trial is in the log before the next one is measured.
+// - A task that cannot be measured is left out with its cause; the others go on.
 // - Decisions depend on the seed, the outcomes in proposal order, and the log as it stood when the
 //   session began, on nothing else: a resumed session replays its rounds from the log and goes on
 //   exactly where it was.
@@ -24,12 +25,15 @@
 #include "database/tuning_log.h"
 #include "measure/runner.h"
 #include "search/searcher.h"
-#include "tuner/families.h"
-#include "tuner/inputs.h"
+#include "tuner/distinct_tasks.h"
 #include "tuner/progress.h"
 #include "tuner/task_scheduler.h"
+#include "tuner/workload_limits.h"
 
 namespace kindred {
+
+// Where no bound on trials or time is given.
+inline constexpr std::int64_t kDefaultTrialsPerTask = 64;
 
 struct TuneOptions {
   std::int64_t trials = 0;           // total over all tasks; 0: no such bound
@@ -39,22 +43,14 @@ struct TuneOptions {
   std::string searcher = "mcts";
   bool families = true;
   int batch = 8;  // trials of a round
+  WorkloadLimits limits = {};
 };
 
-struct TaskUse {
-  std::string model;
-  int count = 0;
-};
-
-struct TuneTask {
-  CanonicalWorkload canonical;
-  std::string key, name;
-  std::vector<TaskUse> uses;
-  double weight = 0;  // runs over all inputs, times their weights and priorities
+struct TuneTask : DistinctTask {
   std::int64_t flop = 0, bytes = 0;
   double roofline_ns = 0;
-  int count = 0;   // runs over all inputs
-  int family = 0;  // index into TuningSession::families()
+  int family = 0;        // index into TuningSession::families()
+  std::string left_out;  // why this run does not tune it; empty: it does
 
   double untuned_ns = 0;
   std::string untuned_message;  // why there is none
@@ -78,7 +74,8 @@ struct SessionTimes {
 class TuningSession {
  public:
   // Reads the session's state from the log, or begins it. `runner` and `log` must outlive the
-  // session. Errors: those of the log; unknown searcher; inputs without any task.
+  // session. Errors: those of the log; unknown searcher; inputs without any task, or with none that
+  // can be tuned.
   static Result<std::unique_ptr<TuningSession>> Open(std::vector<TuningInput> inputs,
                                                      const Target& target,
                                                      const TuneOptions& options, Runner& runner,
@@ -91,6 +88,7 @@ class TuningSession {
   const std::vector<TuningInput>& inputs() const { return inputs_; }
   const std::vector<TuneTask>& tasks() const { return tasks_; }
   const std::vector<Family>& families() const { return families_; }
+  const Sharing& sharing() const { return sharing_; }
   const Target& target() const { return target_; }
   const SessionTimes& times() const { return times_; }
   const std::string& id() const { return session_.id; }
@@ -103,12 +101,18 @@ class TuningSession {
   TuningSession(Target target, TuneOptions options, Runner& runner, TuningLog& log);
 
   // session_setup.cc
-  Result<void> MergeTasks(std::vector<TuningInput> inputs);
+  Result<void> FreezeTarget();
+  Result<void> MakeTasks(std::vector<TuningInput> inputs);
   Result<void> OpenRecords();
   Result<void> MakeSearchers();
   Result<void> LoadWarmTrials(std::int64_t start_epoch);
   Result<void> LoadRounds();
+
+  // session_state.cc
+  Result<void> LeaveOut(std::size_t index, const std::string& cause, Progress& progress);
+  Result<void> SaveState(const std::string& state);
   TaskRecord TaskRow(std::size_t index) const;
+  ProgressState Snapshot(const std::string& phase, const std::string& task) const;
 
   // session.cc
   Result<void> MeasureUntuned(const std::function<bool()>& stop, Progress& progress);
@@ -117,15 +121,14 @@ class TuningSession {
   int NextTask(std::int64_t& size) const;
   Result<void> RunRound(int index, std::int64_t size, const std::function<bool()>& stop,
                         Progress& progress);
-  bool TakeLogged(Round& round, Progress& progress);
-  Result<void> MeasureRound(Round& round, const std::function<bool()>& stop, Progress& progress);
-  Result<void> Store(const Round& round, std::size_t index, const Outcome& outcome);
+  Result<bool> TakeLogged(Round& round, Progress& progress);
+  Result<void> MeasureRound(int index, Round& round, const std::function<bool()>& stop,
+                            Progress& progress);
+  Result<void> Store(const Round& round, const Outcome& outcome);
   Result<void> AbsorbLog();
   static void CountOutcome(TuneTask& task, const Outcome& outcome, const Path& path);
   static void CountOutcomes(const Round& round);
   Result<void> FinishRound(int index, const Round& round);
-  Result<void> SaveState(const std::string& state);
-  ProgressState Snapshot(const std::string& phase, const std::string& task) const;
   double Elapsed() const;
 
   Target target_;
@@ -136,10 +139,11 @@ class TuningSession {
   std::vector<TuningInput> inputs_;
   std::vector<TuneTask> tasks_;
   std::vector<Family> families_;
+  Sharing sharing_;
   std::unique_ptr<FamilyModels> models_;
   TaskScheduler scheduler_;
   SessionRecord session_;
-  std::string target_record_id_;
+  TargetRecord target_record_;
 
   // Rounds of this session that the log holds and that are still to be replayed, by round.
   std::map<std::int64_t, std::vector<TrialRecord>> logged_;

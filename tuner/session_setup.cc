@@ -8,7 +8,6 @@
 #include "cost_model/features.h"
 #include "cost_model/prior.h"
 #include "schedules/base/seed.h"
-#include "schedules/emit_c.h"
 #include "tuner/record_mapping.h"
 #include "tuner/session.h"
 #include "tuner/version.h"
@@ -18,9 +17,19 @@ namespace {
 
 using nlohmann::json;
 
-json UsesToJson(const std::vector<TaskUse>& uses) {
+// The models as the session knows them: what makes it this session, and what the log tells of it.
+json InputsToJson(const std::vector<TuningInput>& inputs) {
   json list = json::array();
-  for (const TaskUse& use : uses) list.push_back({{"model", use.model}, {"count", use.count}});
+  for (const TuningInput& input : inputs) {
+    json keys = json::array();
+    for (const ImportedTask& task : input.model.tasks)
+      keys.push_back({task.canonical.key.Hex(), task.runs()});
+    list.push_back({{"model", input.model.name},
+                    {"dims", input.model.dims},
+                    {"weight", input.weight},
+                    {"priority", input.priority},
+                    {"tasks", std::move(keys)}});
+  }
   return list;
 }
 
@@ -34,90 +43,64 @@ Result<std::unique_ptr<TuningSession>> TuningSession::Open(std::vector<TuningInp
                                                            const TuneOptions& options,
                                                            Runner& runner, TuningLog& log) {
   std::unique_ptr<TuningSession> session(new TuningSession(target, options, runner, log));
-  KINDRED_CHECK(session->MergeTasks(std::move(inputs)));
+  KINDRED_CHECK(session->FreezeTarget());
+  KINDRED_CHECK(session->MakeTasks(std::move(inputs)));
   KINDRED_CHECK(session->OpenRecords());
   return session;
 }
 
-Result<void> TuningSession::MergeTasks(std::vector<TuningInput> inputs) {
-  inputs_ = std::move(inputs);
-  std::map<std::string, std::size_t> by_key;
-  for (const TuningInput& input : inputs_) {
-    for (const ImportedTask& imported : input.model.tasks) {
-      const std::string key = imported.canonical.key.Hex();
-      const auto [place, fresh] = by_key.try_emplace(key, tasks_.size());
-      if (fresh) {
-        TuneTask& task = tasks_.emplace_back();
-        task.canonical = imported.canonical;
-        task.key = key;
-        task.name = imported.name;
-        task.flop = Flop(task.canonical.workload);
-        task.bytes = CompulsoryBytes(task.canonical.workload);
-        task.roofline_ns = RooflineNs(task.canonical.workload, target_);
-      }
-      TuneTask& task = tasks_[place->second];
-      task.weight += input.weight * input.priority * imported.count();
-      task.count += imported.count();
-      const auto use = std::find_if(task.uses.begin(), task.uses.end(),
-                                    [&](const TaskUse& u) { return u.model == input.model.name; });
-      if (use == task.uses.end())
-        task.uses.push_back({input.model.name, imported.count()});
-      else
-        use->count += imported.count();
-    }
-  }
-  for (const TuneTask& task : tasks_) {
-    const auto emitted = CanEmitC(task.canonical.workload);
-    if (!emitted) return Unsupported(task.name + ": " + emitted.error().message);
-  }
-  if (tasks_.empty())
-    return BadInput("the inputs hold no tunable subgraph; `kindred import` says why");
+// Measured peaks are frozen with the log: decisions and predictions of one log always speak of the
+// same device.
+Result<void> TuningSession::FreezeTarget() {
+  target_record_ = ToRecord(target_);
+  KINDRED_TRY(const auto stored, log_.FindTarget(target_record_.id));
+  if (!stored) return {};
+  target_record_ = *stored;
+  const std::vector<std::string> installed = target_.compilers;
+  KINDRED_TRY(target_, ToTarget(target_record_));
+  for (const std::string& compiler : target_.compilers)
+    if (std::find(installed.begin(), installed.end(), compiler) == installed.end())
+      return Environment(
+          fmt::format("the log was begun with the compiler '{}', and its schedules may ask for it, "
+                      "but it is not on PATH: install it, or tune into another log (--log)",
+                      compiler));
+  return {};
+}
 
-  std::vector<FamilyDescriptor> descriptors;
-  for (const TuneTask& task : tasks_)
-    descriptors.push_back(DescribeFamily(task.canonical.workload));
-  families_ = FormFamilies(descriptors);
+Result<void> TuningSession::MakeTasks(std::vector<TuningInput> inputs) {
+  inputs_ = std::move(inputs);
+  std::vector<DistinctTask> distinct = MergeTasks(inputs_);
+  if (distinct.empty())
+    return BadInput("the inputs hold no tunable subgraph; `kindred import` says why");
+  families_ = FamiliesOf(inputs_, distinct);
+  sharing_ = FindSharing(inputs_, distinct, families_);
+  for (DistinctTask& one : distinct) {
+    TuneTask& task = tasks_.emplace_back();
+    static_cast<DistinctTask&>(task) = std::move(one);
+    task.flop = Flop(task.canonical.workload);
+    task.bytes = CompulsoryBytes(task.canonical.workload);
+    task.roofline_ns = RooflineNs(task.canonical.workload, target_);
+    task.left_out = WhyNotTunable(task.canonical.workload, target_, options_.limits);
+  }
   for (std::size_t f = 0; f < families_.size(); ++f)
     for (const int member : families_[f].members)
       tasks_[static_cast<std::size_t>(member)].family = static_cast<int>(f);
+  if (std::all_of(tasks_.begin(), tasks_.end(),
+                  [](const TuneTask& task) { return !task.left_out.empty(); }))
+    return Unsupported(fmt::format("{}: {}", tasks_[0].name, tasks_[0].left_out));
   return {};
 }
 
 Result<void> TuningSession::OpenRecords() {
-  const TargetRecord target_record = ToRecord(target_);
-  target_record_id_ = target_record.id;
-  // Measured peaks are frozen with the log: predictions of one log always speak of the same device.
-  KINDRED_TRY(const auto stored_target, log_.FindTarget(target_record.id));
-  if (stored_target) {
-    const std::vector<std::string> installed = target_.compilers;
-    KINDRED_TRY(target_, ToTarget(*stored_target));
-    for (const std::string& compiler : target_.compilers)
-      if (std::find(installed.begin(), installed.end(), compiler) == installed.end())
-        return Environment(fmt::format(
-            "the log was begun with the compiler '{}', and its schedules may ask for it, "
-            "but it is not on PATH: install it, or tune into another log (--log)",
-            compiler));
-  }
-
-  json inputs = json::array();
-  for (const TuningInput& input : inputs_) {
-    json keys = json::array();
-    for (const ImportedTask& task : input.model.tasks)
-      keys.push_back({task.canonical.key.Hex(), task.count()});
-    inputs.push_back({{"model", input.model.name},
-                      {"weight", input.weight},
-                      {"priority", input.priority},
-                      {"tasks", std::move(keys)}});
-  }
+  const json inputs = InputsToJson(inputs_);
   const json options = {
       {"searcher", options_.searcher}, {"families", options_.families}, {"batch", options_.batch}};
   const std::string identity =
-      inputs.dump() + target_record.id + std::to_string(options_.seed) + options.dump();
+      inputs.dump() + target_record_.id + std::to_string(options_.seed) + options.dump();
   const std::string id = HashOf(identity).Hex().substr(0, 16);
 
   LogBatch batch;
-  batch.targets.push_back(target_record);
-  if (stored_target) batch.targets.back() = *stored_target;
+  batch.targets.push_back(target_record_);
   for (const TuneTask& task : tasks_)
     batch.workloads.push_back(ToRecord(task.canonical, task.name));
   if (options_.families) {
@@ -155,7 +138,7 @@ Result<void> TuningSession::OpenRecords() {
   } else {
     KINDRED_TRY(start_epoch, log_.Epoch());
     session_.id = id;
-    session_.target = target_record.id;
+    session_.target = target_record_.id;
     session_.inputs = inputs.dump();
     session_.options = options.dump();
     session_.seed = options_.seed;
@@ -171,23 +154,6 @@ Result<void> TuningSession::OpenRecords() {
   KINDRED_CHECK(MakeSearchers());
   KINDRED_CHECK(LoadWarmTrials(start_epoch));
   return LoadRounds();
-}
-
-TaskRecord TuningSession::TaskRow(std::size_t index) const {
-  const TuneTask& task = tasks_[index];
-  TaskRecord record;
-  record.session = session_.id;
-  record.workload = task.key;
-  record.position = static_cast<std::int64_t>(index);
-  record.name = task.name;
-  if (options_.families) record.family = families_[static_cast<std::size_t>(task.family)].id;
-  record.uses = UsesToJson(task.uses).dump();
-  record.weight = task.weight;
-  record.untuned_ns = task.untuned_ns;
-  record.untuned =
-      json{{"message", task.untuned_message}, {"compiler", "gcc"}, {"flags", "-O3 -march=native"}}
-          .dump();
-  return record;
 }
 
 Result<void> TuningSession::MakeSearchers() {
@@ -213,7 +179,7 @@ Result<void> TuningSession::LoadWarmTrials(std::int64_t start_epoch) {
   for (TuneTask& task : tasks_) {
     TrialFilter filter;
     filter.workload = task.key;
-    filter.target = target_record_id_;
+    filter.target = target_record_.id;
     KINDRED_TRY(const auto trials, log_.Trials(filter));
     std::vector<Candidate> candidates;
     std::vector<Outcome> outcomes;
@@ -223,8 +189,8 @@ Result<void> TuningSession::LoadWarmTrials(std::int64_t start_epoch) {
       if (!path) continue;  // a schedule of another version's space
       auto candidate = task.space->Lower(*path);
       if (!candidate) continue;
-      outcomes.push_back(ToOutcome(trial));
-      const Outcome& outcome = outcomes.back();
+      KINDRED_TRY(const Outcome outcome, ToOutcome(trial));
+      outcomes.push_back(outcome);
       models_->Observe({task.model_index,
                         ExtractFeatures(*candidate->program, task.canonical.workload, target_),
                         outcome.Timed() ? outcome.median_ns : 0});

@@ -178,10 +178,11 @@ void Estimator::Statement(int id) {
   cost.slots = Longest(cost);
   const auto& ops = statement.ops;
   const auto at = [&](OpClass kind) { return ops[static_cast<std::size_t>(kind)]; };
-  if (IsFloat(statement.type))
-    costs_.flop +=
-        statement.executions * (2 * at(OpClass::kFusedMultiplyAdd) + at(OpClass::kAdd) +
-                                at(OpClass::kMultiply) + at(OpClass::kDivide) + at(OpClass::kMath));
+  const double parts = statement.type == DataType::kC64 ? 2 : 1;
+  if (!IsInteger(statement.type))
+    costs_.flop += statement.executions * parts *
+                   (2 * at(OpClass::kFusedMultiplyAdd) + at(OpClass::kAdd) +
+                    at(OpClass::kMultiply) + at(OpClass::kDivide) + at(OpClass::kMath));
   costs_.statements.push_back(cost);
 }
 

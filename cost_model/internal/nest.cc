@@ -10,7 +10,8 @@ double& OpsOf(NestStatement& statement, OpClass kind) {
   return statement.ops[static_cast<std::size_t>(kind)];
 }
 
-bool IsMultiply(const Expr& e) { return e.op == Op::kMul && IsFloat(e.type); }
+// In floats or complex numbers.
+bool IsMultiply(const Expr& e) { return e.op == Op::kMul && !IsInteger(e.type); }
 
 // Whether `e` is a load of `buffer` at the very index of a store.
 bool ReadsBuffer(const Expr& e, int buffer) {
@@ -21,7 +22,7 @@ bool ReadsBuffer(const Expr& e, int buffer) {
 }
 
 OpClass ClassOf(const Expr& e) {
-  const bool floating = IsFloat(e.type);
+  const bool floating = !IsInteger(e.type);
   switch (e.op) {
     case Op::kAdd:
     case Op::kSub:
@@ -31,7 +32,11 @@ OpClass ClassOf(const Expr& e) {
     case Op::kMax:
     case Op::kFloor:
     case Op::kCeil:
-    case Op::kRound: return floating ? OpClass::kAdd : OpClass::kInteger;
+    case Op::kRound:
+    case Op::kReal:
+    case Op::kImag:
+    case Op::kConj:
+    case Op::kComplex: return floating ? OpClass::kAdd : OpClass::kInteger;
     case Op::kMul: return floating ? OpClass::kMultiply : OpClass::kInteger;
     case Op::kDiv:
     case Op::kMod: return floating ? OpClass::kDivide : OpClass::kIntegerDivide;
@@ -169,13 +174,15 @@ void Nest::CountOps(const Expr& e, NestStatement& statement, bool inside_fma) {
     default: break;
   }
   bool fused = false;
-  if (IsFloat(e.type) && (e.op == Op::kAdd || e.op == Op::kSub) &&
+  if (!IsInteger(e.type) && (e.op == Op::kAdd || e.op == Op::kSub) &&
       (IsMultiply(*e.args[0]) || IsMultiply(*e.args[1]))) {
     OpsOf(statement, OpClass::kFusedMultiplyAdd) += 1;
     fused = true;
   } else if (!(inside_fma && IsMultiply(e))) {
     OpsOf(statement, ClassOf(e)) += 1;
   }
+  // A product of complex numbers is two, the second one added to the first.
+  if (e.type == DataType::kC64 && IsMultiply(e)) OpsOf(statement, OpClass::kFusedMultiplyAdd) += 1;
   for (const ExprPtr& arg : e.args) {
     CountOps(*arg, statement, fused);
     if (fused && IsMultiply(*arg)) fused = false;  // one product is fused, the other one is not

@@ -14,6 +14,7 @@
 #include <nlohmann/json.hpp>
 
 #include "database/internal/append.h"
+#include "database/internal/rows.h"
 #include "database/internal/text.h"
 
 namespace kindred {
@@ -262,6 +263,8 @@ class Collector {
     KINDRED_TRY(TaskRecord task, Read<TaskRecord>(line, "task"));
     KINDRED_TRY(TrialRecord trial, Read<TrialRecord>(line, "trial"));
     KINDRED_CHECK(CheckTrial(trial));
+    if (!IsMedian(trial.median_ns, trial.samples))
+      return BadInput("the trial's median_ns is not the median of its samples");
     if (trial.target != target.id || session.target != target.id)
       return BadInput("trial, session and target are not of the same target");
     if (trial.workload != workload.key || task.workload != workload.key)

@@ -79,6 +79,19 @@ Result<void> WriteKernel(Connection& connection, const KernelRecord& record) {
   return connection.Run(query);
 }
 
+// Families do not cross structures.
+Result<void> CheckStructure(Connection& connection, const std::string& workload) {
+  KINDRED_TRY(Query query,
+              connection.Prepare("SELECT workload.structure, family.id, family.structure "
+                                 "FROM family_member JOIN workload ON workload.key = workload "
+                                 "JOIN family ON family.id = family WHERE workload.key = ?"));
+  query.Bind(workload);
+  KINDRED_TRY(const bool found, connection.Next(query));
+  if (!found || query.Text(0) == query.Text(2)) return {};
+  return BadInput(fmt::format("the workload {} is of structure {}, its family {} of structure {}",
+                              workload, query.Text(0), query.Text(1), query.Text(2)));
+}
+
 Result<void> WriteFamily(Connection& connection, const FamilyRecord& record, bool keep_stored) {
   constexpr std::string_view kColumns = "id, structure, description";
   {
@@ -98,6 +111,7 @@ Result<void> WriteFamily(Connection& connection, const FamilyRecord& record, boo
                                  OnConflict("workload", "workload, family", keep_stored))));
     query.Bind(workload).Bind(record.id);
     KINDRED_CHECK(connection.Run(query));
+    KINDRED_CHECK(CheckStructure(connection, workload));
   }
   return {};
 }
@@ -178,8 +192,18 @@ Result<bool> IsStored(Connection& connection, const TrialRecord& record) {
       connection.path(), record.session, record.round, record.position));
 }
 
+Result<void> CheckTarget(Connection& connection, const TrialRecord& record) {
+  KINDRED_TRY(Query query, connection.Prepare("SELECT target FROM session WHERE id = ?"));
+  query.Bind(record.session);
+  KINDRED_TRY(const bool found, connection.Next(query));
+  if (!found || query.Text(0) == record.target) return {};
+  return BadInput(fmt::format("a trial of session {} is of target {}, but the session of target {}",
+                              record.session, record.target, query.Text(0)));
+}
+
 Result<bool> WriteTrial(Connection& connection, const TrialRecord& record) {
   KINDRED_CHECK(CheckTrial(record));
+  KINDRED_CHECK(CheckTarget(connection, record));
   KINDRED_TRY(const bool stored, IsStored(connection, record));
   if (stored) return false;
   KINDRED_TRY(Query query, connection.Prepare(InsertInto("trial", kTrialColumns, "")));

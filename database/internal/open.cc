@@ -1,12 +1,15 @@
 #include "database/internal/open.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
 #include <utility>
+
+#include <optional>
 
 #include <fmt/format.h>
 #include <sqlite3.h>
@@ -30,6 +33,31 @@ class CreatedFile {
 
  private:
   std::string path_;
+};
+
+// Lets one process at a time create or migrate logs in a folder: SQLite's switch to a write-ahead
+// log does not wait for others, and a log that could not be made is removed. Where the folder
+// cannot be locked, nothing is.
+class FolderLock {
+ public:
+  FolderLock(const std::string& path, int timeout_ms) {
+    const std::size_t slash = path.rfind('/');
+    const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+    folder_ = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    constexpr int kPauseMs = 5;
+    for (int waited = 0; folder_ >= 0 && ::flock(folder_, LOCK_EX | LOCK_NB) != 0 &&
+                         errno == EWOULDBLOCK && waited < timeout_ms;
+         waited += kPauseMs)
+      ::usleep(kPauseMs * 1000);
+  }
+  ~FolderLock() {
+    if (folder_ >= 0) ::close(folder_);
+  }
+  FolderLock(const FolderLock&) = delete;
+  FolderLock& operator=(const FolderLock&) = delete;
+
+ private:
+  int folder_ = -1;
 };
 
 Error CannotCreate(const std::string& path, int error) {
@@ -168,8 +196,10 @@ Result<void> Prepare(Connection& connection) {
 
 Result<std::unique_ptr<Connection>> OpenForWriting(const std::string& path,
                                                    const SqliteLogOptions& options) {
+  std::optional<FolderLock> alone;
   CreatedFile created;
   if (path != kInMemory) {
+    alone.emplace(path, options.busy_timeout_ms);
     const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (file >= 0) {
       ::close(file);

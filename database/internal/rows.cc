@@ -241,6 +241,15 @@ Result<std::vector<double>> SamplesFromText(std::string_view text) {
   return samples;
 }
 
+bool IsMedian(double median, std::vector<double> samples) {
+  if (samples.empty()) return median == 0;
+  std::sort(samples.begin(), samples.end());
+  constexpr double kRounding = 1e-9;
+  const double low = samples[(samples.size() - 1) / 2];
+  const double high = samples[samples.size() / 2];
+  return median >= low * (1 - kRounding) && median <= high * (1 + kRounding);
+}
+
 Result<std::string> Compress(std::string_view text) {
   std::string bytes(ZSTD_compressBound(text.size()), '\0');
   const std::size_t size =

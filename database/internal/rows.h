@@ -61,6 +61,10 @@ TrialRecord Normalised(TrialRecord record);
 std::string SamplesToText(const std::vector<double>& samples);
 Result<std::vector<double>> SamplesFromText(std::string_view text);
 
+// Whether `median` lies between the middle two of `samples` (no convention is imposed on an even
+// number of them); 0 where there are none.
+bool IsMedian(double median, std::vector<double> samples);
+
 // zstd, with the size of the content in the frame.
 Result<std::string> Compress(std::string_view text);
 Result<std::string> Decompress(std::string_view bytes);

@@ -1,6 +1,5 @@
 #include "database/internal/verify.h"
 
-#include <algorithm>
 #include <map>
 
 #include <fmt/format.h>
@@ -137,16 +136,6 @@ UNION ALL SELECT 'task ' || workload || ' of session ' || session || ' breaks a 
 FROM task WHERE coalesce(untuned_ns <= 0, 0) OR NOT (json_valid(uses) AND json_valid(untuned))
 UNION ALL SELECT 'model ' || name || ' of ' || target || ' breaks a rule of its table' FROM model
 WHERE NOT json_valid(metrics))sql";
-
-// The median of an even number of samples lies between the middle two; no convention is imposed.
-bool IsMedian(double median, std::vector<double> samples) {
-  if (samples.empty()) return median == 0;
-  std::sort(samples.begin(), samples.end());
-  constexpr double kRounding = 1e-9;
-  const double low = samples[(samples.size() - 1) / 2];
-  const double high = samples[samples.size() / 2];
-  return median >= low * (1 - kRounding) && median <= high * (1 + kRounding);
-}
 
 Result<void> CheckSamples(Connection& connection, Problems& problems) {
   KINDRED_TRY(Query query, connection.Prepare("SELECT id, median_ns, samples FROM trial"));

@@ -134,6 +134,7 @@ const ReferencePlan& CpuRunner::PlanFor(const MeasureJob& job) {
 }
 
 Result<void> CpuRunner::Must(const std::string& line, double timeout_s, const std::string& what) {
+  const std::int64_t kills_before = OutOfMemoryKills();
   WorkerProcess::Reply reply = worker_->Ask(line, timeout_s);
   if (reply.end == WorkerProcess::End::kAnswered && !reply.answer.failed &&
       reply.answer.outcome.status == Status::kOk)
@@ -144,6 +145,8 @@ Result<void> CpuRunner::Must(const std::string& line, double timeout_s, const st
   } else if (reply.end == WorkerProcess::End::kAnswered) {
     cause = reply.answer.outcome.message;
   }
+  if (reply.end == WorkerProcess::End::kDied && OutOfMemoryKills() > kills_before)
+    return Internal(what + ": the system killed it for want of memory");
   // Without an answer: the program is no worker, or somebody killed it.
   const bool gone =
       reply.end == WorkerProcess::End::kWasDead || reply.end == WorkerProcess::End::kDied;
@@ -174,8 +177,10 @@ Result<void> CpuRunner::EnsureReference(const ReferencePlan& plan) {
   request.call = {built.library, built.entry, built.prepare_entry, plan.source.arguments,
                   plan.source.workspace_bytes};
   request.outputs = plan.outputs;
-  return Must(ToJson(request).dump() + "\n", kReferenceRunTimeout_s,
-              "the reference program of a workload cannot be run");
+  // The worker has opened the workload: what fails now is no fault of its surroundings.
+  const auto computed = Must(ToJson(request).dump() + "\n", kReferenceRunTimeout_s,
+                             "the reference program of a workload cannot be run");
+  return computed ? Result<void>() : Internal(computed.error().message);
 }
 
 Result<WorkerProcess*> CpuRunner::ReadyWorker(const MeasureJob& job) {

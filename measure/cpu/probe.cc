@@ -170,9 +170,12 @@ Target WithCompilers(Target target) {
 
 }  // namespace
 
-Result<Target> ProbeCpuTarget(const std::string& id, const std::string& cache_directory) {
+Result<Target> ProbeCpuTarget(const std::string& asked, const std::string& cache_directory,
+                              bool anew) {
   const std::vector<int> allowed = AllowedCpus();
-  KINDRED_TRY(const int threads, ThreadsOf(id, static_cast<int>(allowed.size())));
+  KINDRED_TRY(const int threads, ThreadsOf(asked, static_cast<int>(allowed.size())));
+  const std::string id =
+      threads == 1 ? "cpu" : std::string(kThreadsPrefix) + std::to_string(threads);
   const CpuInfo info = ReadCpuInfo();
   if (cache_directory.empty()) return WithCompilers(Measured(id, threads, info, allowed));
 
@@ -180,7 +183,7 @@ Result<Target> ProbeCpuTarget(const std::string& id, const std::string& cache_di
   std::string identity = std::to_string(kFormat) + "\n" + id + "\n" + info.model + "\n" + BootId();
   for (const int cpu : allowed) identity += "\n" + std::to_string(cpu);
   const std::string name = "target-" + HashOf(identity).Hex() + ".json";
-  if (const auto text = cache.Read(name)) {
+  if (const auto text = anew ? std::nullopt : cache.Read(name)) {
     // One that cannot be read is damaged: measure again.
     if (auto kept = TargetFromJson(nlohmann::json::parse(*text, nullptr, false)))
       return WithCompilers(std::move(*kept));

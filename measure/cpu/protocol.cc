@@ -94,7 +94,8 @@ json LoadReferenceJson(const std::string& file) {
 json ToJson(const ComputeReferenceRequest& request) {
   json outputs = json::array();
   for (const auto& output : request.outputs)
-    outputs.push_back({{"value", output.value}, {"bound", output.bound}});
+    outputs.push_back(
+        {{"value", output.value}, {"bound", output.bound}, {"choices", output.choices}});
   return {{"do", "compute_reference"},
           {"file", request.file},
           {"keep_from_s", request.keep_from_s},
@@ -108,7 +109,7 @@ ComputeReferenceRequest ComputeReferenceRequestFrom(const json& j) {
   request.keep_from_s = j.at("keep_from_s");
   request.call = CallFrom(j.at("call"));
   for (const json& output : j.at("outputs"))
-    request.outputs.push_back({output.at("value"), output.at("bound")});
+    request.outputs.push_back({output.at("value"), output.at("bound"), output.at("choices")});
   return request;
 }
 

@@ -6,7 +6,7 @@
 //    "positions":[[[..]]]}                      new workload: allocates and fills its inputs
 //   {"do":"load_reference", "file":PATH}        reads the reference's outputs from a file
 //   {"do":"compute_reference", "file":PATH, "keep_from_s":S, "call":CALL,
-//    "outputs":[{"value","bound"}]}             computes them; keeps them in the file where that
+//    "outputs":[{"value","bound","choices"}]}   computes them; keeps them in the file where that
 //    took S
 //   {"do":"candidate", "call":CALL, "limits":{..}, "incumbent_ns":T, "never_abandon":BOOL}
 //
@@ -55,7 +55,7 @@ struct ComputeReferenceRequest {
   double keep_from_s = 0;  // results that took at least this long are written to `file`
   KernelCall call;
   struct Output {
-    int value = -1, bound = -1;
+    int value = -1, bound = -1, choices = -1;  // tensor ids (schedules/tolerance.h)
   };
   std::vector<Output> outputs;
 };

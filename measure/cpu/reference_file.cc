@@ -16,7 +16,7 @@
 namespace kindred {
 namespace {
 
-constexpr std::string_view kMagic = "KDREF1\n";
+constexpr std::string_view kMagic = "KDREF2\n";
 
 template <typename T>
 void Append(std::string& bytes, const std::vector<T>& values) {
@@ -34,13 +34,13 @@ bool Take(std::string_view& bytes, std::vector<T>& values, std::size_t count) {
 
 bool TakeOutput(std::string_view& bytes, ExpectedOutput& output) {
   std::vector<std::uint64_t> head;
-  if (!Take(bytes, head, 2)) return false;
+  if (!Take(bytes, head, 3)) return false;
   output.integral = head[1] != 0;
   output.integers.clear();
   output.values.clear();
   return (output.integral ? Take(bytes, output.integers, head[0])
                           : Take(bytes, output.values, head[0])) &&
-         Take(bytes, output.bounds, head[0]);
+         Take(bytes, output.bounds, head[0]) && Take(bytes, output.choices, head[2]);
 }
 
 }  // namespace
@@ -65,10 +65,12 @@ Result<void> WriteReference(const std::string& file, const Hash128& inputs,
                             const std::vector<ExpectedOutput>& outputs) {
   std::string bytes = std::string(kMagic) + inputs.Hex();
   for (const ExpectedOutput& output : outputs) {
-    Append(bytes, std::vector<std::uint64_t>{output.bounds.size(), output.integral ? 1u : 0u});
+    Append(bytes, std::vector<std::uint64_t>{output.bounds.size(), output.integral ? 1u : 0u,
+                                             output.choices.size()});
     Append(bytes, output.integers);
     Append(bytes, output.values);
     Append(bytes, output.bounds);
+    Append(bytes, output.choices);
   }
   const std::string unfinished = file + "." + std::to_string(getpid());
   Result<void> written = WriteFile(unfinished, bytes);

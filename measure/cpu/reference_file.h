@@ -1,6 +1,6 @@
-// A reference's results in a file: "KDREF1\n", the hash of the inputs (32 hexadecimal digits), then
-// for each output two u64 (elements; 1 for integers) and, of 8 bytes each, the values and their
-// bounds.
+// A reference's results in a file: "KDREF2\n", the hash of the inputs (32 hexadecimal digits), then
+// for each output three u64 (elements; 1 for integers; choices), of 8 bytes each the values and
+// their bounds, and of one byte each the choices.
 #pragma once
 
 #include <string>

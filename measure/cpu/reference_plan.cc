@@ -21,7 +21,8 @@ ReferencePlan PlanReference(const Workload& workload, std::uint64_t seed, const 
 
   const ReferenceWorkload reference = WithErrorBounds(sampled.workload);
   plan.source = EmitC(LowerReference(reference.workload), reference.workload, target);
-  for (const auto& output : reference.outputs) plan.outputs.push_back({output.value, output.bound});
+  for (const auto& output : reference.outputs)
+    plan.outputs.push_back({output.value, output.bound, output.choices});
   plan.file_name =
       HashOf(plan.open.workload + "\n" + std::to_string(seed) + "\n" + plan.source.code).Hex() +
       ".ref";

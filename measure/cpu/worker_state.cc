@@ -128,6 +128,10 @@ Result<void> WorkerState::Open(const OpenRequest& request) {
     for (const Extent& extent : t.shape) expected.shape.push_back(extent.value);
     if (output_tensors_.size() < request.positions.size())
       expected.positions = request.positions[output_tensors_.size()];
+    if (t.type == DataType::kC64) {  // both parts are compared
+      expected.type = DataType::kF32;
+      expected.shape.push_back(2);
+    }
     expected.positions.resize(expected.shape.size());
     output_tensors_.push_back(tensor);
     outputs_.emplace(tensor, std::move(buffer));
@@ -251,6 +255,13 @@ Result<void> WorkerState::ComputeReference(const ComputeReferenceRequest& reques
       }
       e.bounds.push_back(ReadElement(bound->second->type, bounds, k));
     }
+    if (request.outputs[i].choices < 0) continue;
+    const auto choices = written.find(request.outputs[i].choices);
+    if (choices == written.end())
+      return Internal("the reference does not compute the choices of " + expected_[i].name);
+    for (std::int64_t k = 0; k < choices->second->elements; ++k)
+      e.choices.push_back(static_cast<std::uint8_t>(
+          ReadInteger(DataType::kBool, outputs_.at(choices->first).data(), k)));
   }
   has_reference_ = true;
   if (took_s >= request.keep_from_s) return WriteReference(request.file, inputs_hash_, expected_);

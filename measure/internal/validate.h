@@ -2,7 +2,8 @@
 //
 // An element is right where it differs from the value by no more than the bound, where both are
 // NaN, where both are the same infinity, or where the value plus its bound lies beyond the type's
-// largest number and the element is that infinity. Integers without a bound must be equal.
+// largest number and the element is that infinity (of f8e4m3: NaN). Integers without a bound must
+// be equal. An index that is one of several choices is right where it is one of these.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +15,8 @@
 
 namespace kindred {
 
-// What is known of one output. All of its elements, or a sampled grid of them.
+// What is known of one output. All of its elements, or a sampled grid of them. One of c64 is compared
+// as f32 with a further dimension, the real and the imaginary part.
 struct ExpectedOutput {
   std::string name;
   DataType type = DataType::kF32;   // of the output as kernels write it
@@ -26,6 +28,9 @@ struct ExpectedOutput {
   std::vector<double> values;
   std::vector<std::int64_t> integers;
   std::vector<double> bounds;
+  // Of indices that rounding may decide: per point of the grid, for each index whether it is right.
+  // The bounds do not count then.
+  std::vector<std::uint8_t> choices;
 };
 
 // Outputs are filled with this byte before a run: no kernel computes it where the type is floating.

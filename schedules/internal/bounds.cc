@@ -60,7 +60,7 @@ std::optional<bool> DecideOrder(Op op, const Bounds& a, const Bounds& b) {
 }  // namespace
 
 std::optional<Bounds> BoundsOf(const Expr& e, const RangeOf& range) {
-  if (IsFloat(e.type)) return std::nullopt;
+  if (!IsInteger(e.type)) return std::nullopt;
   switch (e.op) {
     case Op::kInt: return Bounded(e.integer, e.integer);
     case Op::kVar: return range(e.index, false);

@@ -20,9 +20,12 @@ constexpr Element kElements[] = {
     {"i64", "int64_t", "i64", 8},
     {"f16", "_Float16", "i16", 2},
     {"bf16", "unsigned short", "i16", 2},
+    {"f8e4m3", "unsigned char", "i8", 1},
+    {"f8e5m2", "unsigned char", "i8", 1},
     {"i16", "short", "i16", 2},
     {"i8", "signed char", "i8", 1},
     {"u8", "unsigned char", "i8", 1},
+    {"c64", "float _Complex", "i64", 8},
 };
 
 const Element& Find(std::string_view name) {
@@ -67,11 +70,12 @@ std::string CHelpers::Vector(std::string_view element, int lanes) {
   Define(name, fmt::format("typedef {0} {1} __attribute__((vector_size({2})));\n"
                            "typedef {0} {1}u __attribute__((vector_size({2}), aligned({3}), "
                            "may_alias));\n",
-                           e.c_type, name, e.bytes * lanes, e.bytes));
+                           element == "c64" ? "float" : e.c_type, name, e.bytes * lanes, e.bytes));
   return name;
 }
 
 std::string CHelpers::Splat(std::string_view element, int lanes) {
+  if (element == "c64") return Complex("splat", lanes);
   const std::string type = Vector(element, lanes);
   const std::string name = fmt::format("kd_splat_{}x{}", element, lanes);
   // x - 0 is x for every x, the negative zero included.
@@ -93,6 +97,7 @@ std::string CHelpers::Select(std::string_view element, int lanes) {
 }
 
 std::string CHelpers::Horizontal(std::string_view op, std::string_view element, int lanes) {
+  if (element == "c64") return Complex("reduce_add", lanes);
   const std::string name = fmt::format("kd_reduce_{}_{}x{}", op, element, lanes);
   if (defined_.count(name)) return name;
   const std::string_view scalar_type = CTypeOf(element);

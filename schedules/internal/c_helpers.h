@@ -21,7 +21,8 @@ class CHelpers {
   std::string Scalar(std::string_view name);
 
   // Vector types of `lanes` elements: "kd_f32x16" and its unaligned twin "kd_f32x16u" for memory.
-  // Element names: f32 f64 i32 i64 u32 f16 bf16 (as 16-bit patterns) i8 u8.
+  // Element names: f32 f64 i32 i64 u32 f16 i8 u8, bf16 f8e4m3 f8e5m2 as bit patterns, and c64 as
+  // pairs of floats.
   std::string Vector(std::string_view element, int lanes);
 
   // The vector form of a scalar helper, named function + "x" + lanes: "kd_exp_f32x16".
@@ -30,7 +31,10 @@ class CHelpers {
   std::string Splat(std::string_view element, int lanes);
   // mask ? a : b by bits; the mask has the width of the elements.
   std::string Select(std::string_view element, int lanes);
-  // Reduces the lanes of one vector to a scalar: op is "add", "mul", "max" or "min".
+  // A function of complex vectors (internal/c_complex.cc): "mul" gives "kd_mul_c64x8".
+  std::string Complex(std::string_view function, int lanes);
+  // Reduces the lanes of one vector to a scalar: op is "add", "mul", "max" or "min";
+  // of c64 "add".
   std::string Horizontal(std::string_view op, std::string_view element, int lanes);
 
   bool uses_libm() const { return uses_libm_; }

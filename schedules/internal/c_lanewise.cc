@@ -115,6 +115,16 @@ std::string CHelpers::LanewiseText(std::string_view function, const std::string&
   if (base == "kd_from_bits") return one("f32", "i32", fmt::format("({})a", type("f32")));
   if (base == "kd_to_float")
     return one("f32", "i32", fmt::format("__builtin_convertvector(a, {})", type("f32")));
+  for (const std::string f8 : {"f8e4m3", "f8e5m2"}) {
+    if (function == "kd_" + f8 + "_to_f32")
+      return one("f32", f8,
+                 fmt::format("{}(__builtin_convertvector(a, {}))",
+                             Lanewise("kd_" + f8 + "_decode_f32", lanes), type("i32")));
+    if (function == "kd_f32_to_" + f8)
+      return one(f8, "f32",
+                 fmt::format("__builtin_convertvector({}(a), {})",
+                             Lanewise("kd_" + f8 + "_encode_i32", lanes), type(f8)));
+  }
   if (function == "kd_f16_to_f32")
     return one("f32", "f16", fmt::format("__builtin_convertvector(a, {})", type("f32")));
   if (function == "kd_f32_to_f16")

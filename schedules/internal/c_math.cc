@@ -9,11 +9,10 @@
 #include "schedules/internal/c_math.h"
 
 #include <cstdlib>
+#include <span>
 
 namespace kindred::internal {
 namespace {
-
-#define KD_INLINE "static inline __attribute__((unused)) "
 
 // clang-format off: one line of C per line
 constexpr ScalarHelper kHelpers[] = {
@@ -36,32 +35,6 @@ constexpr ScalarHelper kHelpers[] = {
      false,
      false,
      KD_INLINE "float kd_to_float_f32(int x) {\n  return (float)x;\n}\n"},
-    {"kd_bf16_to_f32",
-     {"kd_from_bits_f32"},
-     false,
-     false,
-     KD_INLINE "float kd_bf16_to_f32(unsigned short x) {\n"
-               "  return kd_from_bits_f32((int)((unsigned)x << 16));\n}\n"},
-    {"kd_f32_to_bf16",
-     {"kd_bits_f32"},
-     false,
-     false,
-     "/* Rounds to nearest, ties to even; a NaN stays one. */\n" KD_INLINE
-     "unsigned short kd_f32_to_bf16(float x) {\n"
-     "  unsigned u = (unsigned)kd_bits_f32(x);\n"
-     "  unsigned rounded = (u + 0x7fffu + ((u >> 16) & 1u)) >> 16;\n"
-     "  unsigned nan = (u >> 16) | 0x40u;\n"
-     "  return (unsigned short)((u & 0x7fffffffu) > 0x7f800000u ? nan : rounded);\n}\n"},
-    {"kd_f16_to_f32",
-     {},
-     false,
-     false,
-     KD_INLINE "float kd_f16_to_f32(_Float16 x) {\n  return (float)x;\n}\n"},
-    {"kd_f32_to_f16",
-     {},
-     false,
-     false,
-     KD_INLINE "_Float16 kd_f32_to_f16(float x) {\n  return (_Float16)x;\n}\n"},
     {"kd_floordiv_i64",
      {},
      false,
@@ -391,9 +364,11 @@ constexpr ScalarHelper kHelpers[] = {
 }  // namespace
 
 const ScalarHelper& FindScalarHelper(std::string_view name) {
-  for (const ScalarHelper& h : kHelpers)
-    if (h.name == name) return h;
-  std::abort();  // the emitter names helpers of this list only
+  const std::span<const ScalarHelper> lists[] = {kHelpers, NarrowFloatHelpers(), ComplexHelpers()};
+  for (const auto& list : lists)
+    for (const ScalarHelper& h : list)
+      if (h.name == name) return h;
+  std::abort();  // the emitter names helpers of these lists only
 }
 
 }  // namespace kindred::internal

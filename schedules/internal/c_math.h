@@ -2,7 +2,10 @@
 #pragma once
 
 #include <array>
+#include <span>
 #include <string_view>
+
+#define KD_INLINE "static inline __attribute__((unused)) "
 
 namespace kindred::internal {
 
@@ -14,7 +17,12 @@ struct ScalarHelper {
   std::string_view text;
 };
 
-// `name` must be one of the list.
+// Between f32 and how narrower floats lie in memory.
+std::span<const ScalarHelper> NarrowFloatHelpers();
+// Of complex numbers.
+std::span<const ScalarHelper> ComplexHelpers();
+
+// `name` must be one of the lists.
 const ScalarHelper& FindScalarHelper(std::string_view name);
 
 }  // namespace kindred::internal

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
+#include <set>
 #include <utility>
 
 #include "schedules/internal/interval.h"
@@ -71,25 +73,22 @@ int Decide(const RangeAnalysis& ranges, const Expr& condition) {
   }
 }
 
-bool InRange(const Workload& workload, const RangeAnalysis& ranges, const Expr& load,
-             std::size_t d) {
-  const Tensor& t = workload.tensors[static_cast<std::size_t>(load.index)];
+bool InRange(const Workload& workload, const Stage& stage, const RangeAnalysis& ranges,
+             const Expr& load, std::size_t d) {
+  const Extent& extent = workload.tensors[static_cast<std::size_t>(load.index)].shape[d];
   const Expr& index = *load.args[d];
-  if (ranges.Of(index).Inside(0, Smallest(workload, t.shape[d]) - 1)) return true;
-  return false;
+  // An axis of the dimension's own symbolic extent.
+  if (index.op == Op::kVar && stage.axes[static_cast<std::size_t>(index.index)].extent == extent)
+    return true;
+  return ranges.Of(index).Inside(0, Smallest(workload, extent) - 1);
 }
 
-// Counts of stages that read each tensor.
-std::vector<std::vector<std::size_t>> Consumers(const Workload& workload) {
-  std::vector<std::vector<std::size_t>> consumers(workload.tensors.size());
-  for (std::size_t s = 0; s < workload.stages.size(); ++s) {
-    Visit(*workload.stages[s].body, [&](const Expr& e) {
-      if (e.op != Op::kLoad) return;
-      auto& list = consumers[static_cast<std::size_t>(e.index)];
-      if (list.empty() || list.back() != s) list.push_back(s);
-    });
-  }
-  return consumers;
+std::set<int> TensorsReadBy(const Stage& stage) {
+  std::set<int> tensors;
+  Visit(*stage.body, [&tensors](const Expr& e) {
+    if (e.op == Op::kLoad) tensors.insert(e.index);
+  });
+  return tensors;
 }
 
 // How stage `consumer` reads `tensor`: the one list of plain distinct axes used at every site;
@@ -149,6 +148,19 @@ bool MayInline(const Workload& workload, const Stage& producer, const Stage& con
          workload.tensors[static_cast<std::size_t>(producer.tensor)].role == Role::kTemporary;
 }
 
+// The body without outer casts that the store (of a reduction: the accumulator) of type `to` makes
+// superfluous.
+ExprPtr WithoutLastCasts(ExprPtr body, DataType to) {
+  while (body->op == Op::kCast) {
+    const ExprPtr& inner = body->args[0];
+    const bool converts = (IsFloat(inner->type) && IsFloat(body->type) && IsFloat(to)) ||
+                          (IsInteger(inner->type) && IsInteger(body->type) && IsInteger(to));
+    if (!converts || (body->type != to && !Contains(body->type, inner->type))) break;
+    body = inner;
+  }
+  return body;
+}
+
 }  // namespace
 
 void NormalizeExpressions(Workload& workload) {
@@ -160,6 +172,8 @@ void NormalizeExpressions(Workload& workload) {
         case Op::kVar: return VarExpr(e->index);
         case Op::kInt: return IntExpr(e->integer, e->type);
         case Op::kFloat: return FloatExpr(e->number, e->type);
+        case Op::kLoad: return e->args.empty() ? LoadExpr(e->index, {}, e->type) : nullptr;
+        case Op::kExtent: return ExtentExpr(e->index);
         case Op::kAdd:
         case Op::kSub:
         case Op::kMul:
@@ -169,7 +183,7 @@ void NormalizeExpressions(Workload& workload) {
         }
         case Op::kPadded:
           for (std::size_t d = 0; d < e->args[0]->args.size(); ++d)
-            if (!InRange(workload, ranges, *e->args[0], d)) return nullptr;
+            if (!InRange(workload, stage, ranges, *e->args[0], d)) return nullptr;
           return e->args[0];
         case Op::kSelect: {
           const int truth = Decide(ranges, *e->args[0]);
@@ -178,7 +192,11 @@ void NormalizeExpressions(Workload& workload) {
         default: return nullptr;
       }
     });
-    if (stage.combiner == Combiner::kNone) stage.accumulator = DataType::kF32;
+    const bool reduces = stage.combiner != Combiner::kNone;
+    stage.body = WithoutLastCasts(
+        stage.body, reduces ? stage.accumulator
+                            : workload.tensors[static_cast<std::size_t>(stage.tensor)].type);
+    if (!reduces) stage.accumulator = DataType::kF32;
   }
 }
 
@@ -209,7 +227,7 @@ void DropUnitAxes(Workload& workload) {
       if (e.op != Op::kPadded) return;
       const Expr& load = *e.args[0];
       for (std::size_t d = 0; d < load.args.size(); ++d)
-        if (!InRange(workload, ranges, load, d))
+        if (!InRange(workload, stage, ranges, load, d))
           drop[static_cast<std::size_t>(load.index)][d] = false;
     });
   }
@@ -256,60 +274,49 @@ void DropUnitAxes(Workload& workload) {
   }
 }
 
-void MergeEqualStages(Workload& workload) {
-  const auto same = [&workload](const Stage& a, const Stage& b) {
-    if (a.axes.size() != b.axes.size() || a.spatial != b.spatial || a.combiner != b.combiner ||
-        a.accumulator != b.accumulator)
-      return false;
-    for (std::size_t i = 0; i < a.axes.size(); ++i)
-      if (a.axes[i].extent != b.axes[i].extent) return false;
-    return workload.tensors[static_cast<std::size_t>(a.tensor)].type ==
-               workload.tensors[static_cast<std::size_t>(b.tensor)].type &&
-           SameExpr(*a.body, *b.body);
-  };
-  std::vector<int> replaced(workload.tensors.size());
-  for (std::size_t t = 0; t < replaced.size(); ++t) replaced[t] = static_cast<int>(t);
-  std::vector<Stage> kept;
-  for (Stage& stage : workload.stages) {
-    stage.body = Rewrite(stage.body, [&replaced](const ExprPtr& e) -> ExprPtr {
-      if (e->op != Op::kLoad || replaced[static_cast<std::size_t>(e->index)] == e->index)
-        return nullptr;
-      return LoadExpr(replaced[static_cast<std::size_t>(e->index)], e->args, e->type);
-    });
-    bool merged = false;
-    if (workload.tensors[static_cast<std::size_t>(stage.tensor)].role == Role::kTemporary) {
-      for (const Stage& earlier : kept) {
-        if (!same(earlier, stage)) continue;
-        replaced[static_cast<std::size_t>(stage.tensor)] = earlier.tensor;
-        merged = true;
-        break;
-      }
-    }
-    if (!merged) kept.push_back(std::move(stage));
-  }
-  workload.stages = std::move(kept);
-}
-
+// The first stage in order that may move into its reader does, until none may. A stage that may not
+// is looked at again when one that reads it has moved: then the two have one reader.
 void InlinePointwise(Workload& workload) {
-  for (bool changed = true; changed;) {
-    changed = false;
-    const auto consumers = Consumers(workload);
-    for (std::size_t s = 0; s < workload.stages.size() && !changed; ++s) {
-      const Stage& producer = workload.stages[s];
-      const auto& readers = consumers[static_cast<std::size_t>(producer.tensor)];
-      if (producer.combiner != Combiner::kNone || readers.size() != 1) continue;
-      Stage& consumer = workload.stages[readers[0]];
-      if (!MayInline(workload, producer, consumer)) continue;
-      const Tensor& tensor = workload.tensors[static_cast<std::size_t>(producer.tensor)];
-      const ExprPtr value = CastExpr(tensor.type, producer.body);
-      consumer.body = Rewrite(consumer.body, [&](const ExprPtr& e) -> ExprPtr {
-        if (e->op != Op::kLoad || e->index != producer.tensor) return nullptr;
-        return SubstituteVars(value, e->args);
-      });
-      workload.stages.erase(workload.stages.begin() + static_cast<std::ptrdiff_t>(s));
-      changed = true;
+  std::vector<Stage>& stages = workload.stages;
+  std::vector<std::set<std::size_t>> readers(workload.tensors.size());
+  std::vector<std::optional<std::size_t>> producers(workload.tensors.size());
+  for (std::size_t s = 0; s < stages.size(); ++s) {
+    producers[static_cast<std::size_t>(stages[s].tensor)] = s;
+    for (const int t : TensorsReadBy(stages[s])) readers[static_cast<std::size_t>(t)].insert(s);
+  }
+  std::vector<bool> moved(stages.size()), stays(stages.size());
+  for (std::size_t s = 0; s < stages.size();) {
+    const std::size_t next = s + 1;
+    const Stage& producer = stages[s];
+    const auto& of_producer = readers[static_cast<std::size_t>(producer.tensor)];
+    if (moved[s] || stays[s] || producer.combiner != Combiner::kNone || of_producer.size() != 1 ||
+        !MayInline(workload, producer, stages[*of_producer.begin()])) {
+      stays[s] = true;
+      s = next;
+      continue;
+    }
+    const std::size_t into = *of_producer.begin();
+    const ExprPtr value =
+        CastExpr(workload.tensors[static_cast<std::size_t>(producer.tensor)].type, producer.body);
+    stages[into].body = Rewrite(stages[into].body, [&](const ExprPtr& e) -> ExprPtr {
+      if (e->op != Op::kLoad || e->index != producer.tensor) return nullptr;
+      return SubstituteVars(value, e->args);
+    });
+    moved[s] = true;
+    const std::size_t from = s;
+    s = next;
+    for (const int t : TensorsReadBy(producer)) {
+      auto& of_tensor = readers[static_cast<std::size_t>(t)];
+      of_tensor.erase(from);
+      of_tensor.insert(into);
+      const auto before = producers[static_cast<std::size_t>(t)];
+      if (!before) continue;
+      stays[*before] = false;
+      s = std::min(s, *before);
     }
   }
+  std::size_t at = 0;
+  std::erase_if(stages, [&](const Stage&) { return moved[at++]; });
 }
 
 }  // namespace kindred

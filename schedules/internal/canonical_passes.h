@@ -20,7 +20,8 @@ void DropDeadStages(Workload& workload);
 // whose axes are all dropped becomes pointwise.
 void DropUnitAxes(Workload& workload);
 
-// Temporaries that equal an earlier one are replaced by it.
+// Temporaries that equal an earlier stage, but for the order of operands and of reduction axes, are
+// replaced by it.
 void MergeEqualStages(Workload& workload);
 
 // Inlines pointwise temporaries into their one consumer where no work is repeated: see canonical.h.

@@ -1,6 +1,7 @@
 #include "schedules/internal/check_workload.h"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 #include <string>
 #include <utility>
@@ -20,7 +21,6 @@ constexpr std::int64_t kMaxCount = std::int64_t{1} << 60;
 constexpr std::size_t kMaxSymbols = 6;
 
 bool IsMath(Op op) { return op >= Op::kExp && op <= Op::kRound; }
-bool IsArithmetic(Op op) { return op >= Op::kAdd && op <= Op::kPow; }
 bool IsComparison(Op op) { return op >= Op::kLess && op <= Op::kNotEqual; }
 
 class Checker {
@@ -138,9 +138,23 @@ class Checker {
       return Bad(fmt::format("the density {} of {} is not between 0 and 1", data.density, t.name));
     if ((data.kind == "uniform" || data.kind == "index") && !(data.low < data.high))
       return Bad(fmt::format("the data range {}..{} of {} is empty", data.low, data.high, t.name));
-    if (data.kind == "index" && !IsInteger(t.type))
+    if (data.kind == "index" && (!IsInteger(t.type) || t.type == DataType::kBool))
       return Bad(
           fmt::format("{} holds indices but its type is {}; use i32 or i64", t.name, Name(t.type)));
+    if (!std::isfinite(data.low) || !std::isfinite(data.high))
+      return Bad(fmt::format("the numbers {} and {} of the data of {} must be finite", data.low,
+                             data.high, t.name));
+    if (data.kind == "index" &&
+        (data.low != std::floor(data.low) || data.high != std::floor(data.high)))
+      return Bad(fmt::format("the indices {}..{} of {} must be whole numbers", data.low, data.high,
+                             t.name));
+    if (!IsInteger(t.type) || data.kind == "mask" || data.kind == "file") return true;
+    const auto bound = static_cast<double>(kMaxCount);
+    const double low = std::max(static_cast<double>(IntegerLowest(t.type)), -bound);
+    const double high = std::min(static_cast<double>(IntegerHighest(t.type)) + 1, bound);
+    if (data.low < low || data.low > high || data.high < low || data.high > high)
+      return Bad(fmt::format("the data {}, {} of {} do not fit its type {}", data.low, data.high,
+                             t.name, Name(t.type)));
     return true;
   }
 
@@ -211,6 +225,9 @@ class Checker {
     const auto same_class = [](DataType a, DataType b) {
       return a == b || (IsFloat(a) && IsFloat(b)) || (IsInteger(a) && IsInteger(b));
     };
+    if (body == DataType::kC64 && stage.combiner != Combiner::kNone &&
+        stage.combiner != Combiner::kSum)
+      return Bad("only sum reduces complex numbers");
     if (stage.combiner != Combiner::kNone && !same_class(stage.accumulator, body))
       return Bad(
           fmt::format("accumulates {} in {}; cast the body", Name(body), Name(stage.accumulator)));
@@ -250,7 +267,10 @@ class Checker {
       case Op::kNeg:
       case Op::kAbs:
       case Op::kNot:
-      case Op::kCast: want = 1; break;
+      case Op::kCast:
+      case Op::kReal:
+      case Op::kImag:
+      case Op::kConj: want = 1; break;
       default: want = IsMath(e.op) ? 1 : 2; break;
     }
     if (e.args.size() != want)
@@ -269,7 +289,8 @@ class Checker {
     const auto type = [&e](std::size_t i) { return e.args[i]->type; };
     switch (e.op) {
       case Op::kInt: return IsInteger(e.type) || Bad("an integer constant of a floating type", &e);
-      case Op::kFloat: return IsFloat(e.type) || Bad("a floating constant of an integer type", &e);
+      case Op::kFloat:
+        return !IsInteger(e.type) || Bad("a floating constant of an integer type", &e);
       case Op::kVar:
         if (e.index < 0 || static_cast<std::size_t>(e.index) >= stage.axes.size())
           return Bad(fmt::format("uses axis {}, which does not exist", e.index), &e);
@@ -307,14 +328,27 @@ class Checker {
                      &e);
         return true;
       case Op::kCast:
-        return (type(0) == DataType::kC64) == (e.type == DataType::kC64) ||
-               Fail(ErrorKind::kUnsupported, "casts to or from c64 are not supported", &e);
+        return type(0) != DataType::kC64 || e.type == DataType::kC64 ||
+               Bad(fmt::format("casts c64 to {}; take its real(...), imag(...) or abs(...)",
+                               Name(e.type)),
+                   &e);
+      case Op::kReal:
+      case Op::kImag:
+      case Op::kConj:
+        return type(0) == DataType::kC64 ||
+               Bad(fmt::format("{} takes complex numbers (c64), not {}", Name(e.op), Name(type(0))),
+                   &e);
+      case Op::kComplex:
+        return (type(0) == DataType::kF32 && type(1) == DataType::kF32) ||
+               Bad(fmt::format("complex takes two f32, not {} and {}", Name(type(0)),
+                               Name(type(1))),
+                   &e);
       default: break;
     }
     if (e.args.size() == 2 && type(0) != type(1))
       return Bad(
           fmt::format("{} mixes {} and {}; cast one of them, for example {}(...)", Name(e.op),
-                      Name(type(0)), Name(type(1)), Name(IsFloat(type(0)) ? type(0) : type(1))),
+                      Name(type(0)), Name(type(1)), Name(IsInteger(type(0)) ? type(1) : type(0))),
           &e);
     if ((IsMath(e.op) || e.op == Op::kPow) && !IsFloat(type(0)))
       return Bad(fmt::format("{} takes floats, not {}; cast its argument: f32(...)", Name(e.op),
@@ -324,9 +358,10 @@ class Checker {
       return Bad(fmt::format("'%' takes integers, not {}", Name(type(0))), &e);
     if ((e.op == Op::kDiv || e.op == Op::kMod) && IsInt(*e.args[1], 0))
       return Bad("division by zero", &e);
-    if ((IsArithmetic(e.op) || IsComparison(e.op)) && type(0) == DataType::kC64 &&
-        (IsComparison(e.op) || e.op == Op::kMin || e.op == Op::kMax))
-      return Bad(fmt::format("{} of complex numbers", Name(e.op)), &e);
+    if (type(0) == DataType::kC64 && (IsComparison(e.op) || e.op == Op::kMin || e.op == Op::kMax))
+      return Bad(fmt::format("{} of complex numbers; take their real(...), imag(...) or abs(...)",
+                             Name(e.op)),
+                 &e);
     return true;
   }
 
@@ -376,8 +411,13 @@ class Checker {
   Interval RangeOfValues(int id, int depth) const {
     const Tensor& t = tensor(id);
     if (!IsInteger(t.type) || depth > 4) return {};
-    if (t.data.kind == "index")
-      return {static_cast<std::int64_t>(t.data.low), static_cast<std::int64_t>(t.data.high) - 1};
+    if (HasRange(t.data)) {
+      const auto low = static_cast<std::int64_t>(std::ceil(t.data.low));
+      const auto high = static_cast<std::int64_t>(std::ceil(t.data.high)) - 1;
+      if (t.data.density == 1) return {low, std::max(low, high)};
+      return {std::min<std::int64_t>(low, 0), std::max<std::int64_t>({low, high, 0})};
+    }
+    if (t.data.kind == "mask") return {0, 1};
     const int producer = producers_[static_cast<std::size_t>(id)];
     if (producer < 0) return {};
     const Stage& stage = workload_.stages[static_cast<std::size_t>(producer)];
@@ -425,7 +465,7 @@ class Checker {
       const Interval range = analysis.Of(*e.args[d]);
       if (range.Inside(0, extent - 1)) continue;
       // Index data are valid by contract (schedules/inputs.h makes them so).
-      if (IsPlainIndexLoad(*e.args[d]) && HasNoSpec(*e.args[d])) continue;
+      if (IsPlainIndexLoad(*e.args[d]) && IsValidByContract(*e.args[d])) continue;
       const auto end = [](std::int64_t value) {
         return value <= -kUnbounded || value >= kUnbounded ? std::string("anything")
                                                            : std::to_string(value);
@@ -438,10 +478,15 @@ class Checker {
     return true;
   }
 
-  bool HasNoSpec(const Expr& e) const {
-    if (e.op == Op::kCast) return HasNoSpec(*e.args[0]);
+  static bool HasRange(const DataSpec& data) {
+    return data.kind == "index" || data.kind == "uniform";
+  }
+
+  bool IsValidByContract(const Expr& e) const {
+    if (e.op == Op::kCast) return IsValidByContract(*e.args[0]);
     const Tensor& t = tensor(e.index);
-    return t.data.kind != "index" && (t.role == Role::kInput || t.role == Role::kWeight);
+    return (t.data.kind.empty() || t.data.kind == "file") &&
+           (t.role == Role::kInput || t.role == Role::kWeight);
   }
 
   bool CheckOutputs() {

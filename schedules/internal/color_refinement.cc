@@ -73,10 +73,20 @@ ColorRefinement::ColorRefinement(const Workload& workload) : workload_(workload)
   }
   // Enough rounds for a colour to cross a chain of stages and come back, within reason.
   const std::size_t rounds = std::min<std::size_t>(2 * workload.stages.size() + 2, 24);
+  remember_ = true;
   for (std::size_t round = 0; round < rounds; ++round) Refine();
+  remember_ = false;
+  known_.clear();
 }
 
 std::uint64_t ColorRefinement::Of(std::size_t stage, const Expr& e) const {
+  if (const auto known = known_.find(&e); known != known_.end()) return known->second;
+  const std::uint64_t color = Compute(stage, e);
+  if (remember_) known_.emplace(&e, color);
+  return color;
+}
+
+std::uint64_t ColorRefinement::Compute(std::size_t stage, const Expr& e) const {
   if (e.op == Op::kVar) return axes_[stage][static_cast<std::size_t>(e.index)];
   if (e.op == Op::kExtent) return ColorOf(workload_, {1, e.index});
   if (IsSum(e)) {
@@ -138,6 +148,7 @@ void ColorRefinement::Refine() {
   std::vector<std::uint64_t> tensors(tensors_.size());
   std::vector<std::vector<std::uint64_t>> axes;
   for (std::size_t s = 0; s < workload_.stages.size(); ++s) {
+    known_.clear();
     const Stage& stage = workload_.stages[s];
     std::uint64_t color = Join(static_cast<std::uint64_t>(stage.combiner),
                                static_cast<std::uint64_t>(stage.accumulator));

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <unordered_map>
 #include <vector>
 
 #include "schedules/workload.h"
@@ -20,6 +21,7 @@ class ColorRefinement {
   static bool IsCommutative(Op op);
 
  private:
+  std::uint64_t Compute(std::size_t stage, const Expr& e) const;
   void Refine();
   void Descend(std::size_t stage, const Expr& e, std::uint64_t context,
                std::vector<std::uint64_t>& tensors, std::vector<std::uint64_t>& axes) const;
@@ -27,6 +29,9 @@ class ColorRefinement {
   const Workload& workload_;
   std::vector<std::uint64_t> tensors_;
   std::vector<std::vector<std::uint64_t>> axes_;  // per stage
+  // Colours of the nodes of the stage that is being refined: only these stay where they are.
+  mutable std::unordered_map<const Expr*, std::uint64_t> known_;
+  bool remember_ = false;
 };
 
 }  // namespace kindred

@@ -26,7 +26,7 @@ bool EmitContext::Safe(const Expr& e) const {
     const auto range = BoundsOf(*e.args[0], Ranges());
     if (!range || range->low < 0 || range->high >= BufferAt(e.index).elements) return false;
   }
-  if ((e.op == Op::kDiv || e.op == Op::kMod) && !IsFloat(e.type) && e.args[1]->op != Op::kInt)
+  if ((e.op == Op::kDiv || e.op == Op::kMod) && IsInteger(e.type) && e.args[1]->op != Op::kInt)
     return false;  // a zero divisor traps
   for (const ExprPtr& arg : e.args)
     if (!Safe(*arg)) return false;
@@ -44,20 +44,48 @@ std::string_view StorageElement(DataType type) {
   switch (type) {
     case DataType::kF64: return "f64";
     case DataType::kF16: return "f16";
-    case DataType::kBF16: return "bf16";
+    case DataType::kBF16:
+    case DataType::kF8E4M3:
+    case DataType::kF8E5M2: return Name(type);
     case DataType::kI64: return "i64";
     case DataType::kI32: return "i32";
     case DataType::kI8: return "i8";
     case DataType::kU8:
     case DataType::kBool: return "u8";
+    case DataType::kC64: return "c64";
     default: return "f32";
   }
 }
 
+bool IsNarrowFloat(DataType type) { return IsFloat(type) && ByteSize(type) < 4; }
+
 std::string_view ComputeElement(DataType type) {
-  if (type == DataType::kF64) return "f64";
+  if (type == DataType::kF64 || type == DataType::kC64) return Name(type);
   if (IsFloat(type)) return "f32";
   return type == DataType::kI64 ? "i64" : "i32";
+}
+
+bool IsComplex(const Expr& e) {
+  switch (e.op) {
+    case Op::kMul:
+    case Op::kDiv:
+    case Op::kCast: return e.type == DataType::kC64;
+    case Op::kAbs: return e.args[0]->type == DataType::kC64;
+    case Op::kComplex:
+    case Op::kReal:
+    case Op::kImag:
+    case Op::kConj: return true;
+    default: return false;
+  }
+}
+
+bool IsRealNumber(const Expr& e) {
+  return e.type == DataType::kC64 && (e.op == Op::kCast || e.op == Op::kFloat);
+}
+
+ExprPtr RealPart(const ExprPtr& e) {
+  if (!IsRealNumber(*e)) return e;
+  return e->op == Op::kCast ? e->args[0] : FloatExpr(e->number, DataType::kF32);
 }
 
 std::string Wrap(const CText& t, int at_least) {

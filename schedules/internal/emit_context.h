@@ -51,8 +51,17 @@ struct EmitContext {
 
 // "f32", "f16", "bf16", "u8" (bool too), ...: how elements of the type lie in memory.
 std::string_view StorageElement(DataType type);
-// The type arithmetic happens in: "f32", "f64", "i32" or "i64".
+// f16 bf16 f8e4m3 f8e5m2: converted by the functions kd_f16_to_f32, kd_f32_to_f16, ...
+bool IsNarrowFloat(DataType type);
+// The type arithmetic happens in: "f32", "f64", "i32", "i64" or "c64".
 std::string_view ComputeElement(DataType type);
+
+// Nodes that compute with complex numbers in another way than C's operators do.
+bool IsComplex(const Expr& e);
+// A number of type c64 whose imaginary part is known to be zero.
+bool IsRealNumber(const Expr& e);
+// Such a number in f32; other expressions as they are.
+ExprPtr RealPart(const ExprPtr& e);
 
 // C text with its precedence, for parentheses where they are needed.
 struct CText {

@@ -67,11 +67,32 @@ std::string ScalarPrinter::RegisterName(int buffer, std::int64_t index) {
   return fmt::format("{}_{}", context_.buffer_names[b], index);
 }
 
+void ScalarPrinter::Assign(int buffer, const ExprPtr& index, const std::string& value) {
+  const Buffer& b = context_.BufferAt(buffer);
+  const std::string& name = context_.buffer_names[static_cast<std::size_t>(buffer)];
+  if (b.scope != Scope::kRegister)
+    return context_.Line(fmt::format("{}[{}] = {};", name, PrintIndex(index).text, value));
+  const int lanes = context_.register_lanes[static_cast<std::size_t>(buffer)];
+  if (b.type != DataType::kC64 || lanes == 1)
+    return context_.Line(fmt::format("{} = {};", RegisterName(buffer, index->integer), value));
+  // One of the numbers in a vector.
+  const std::int64_t number = index->integer / lanes, part = 2 * (index->integer % lanes);
+  const std::string whole = fmt::format("t{}", context_.temporaries++);
+  context_.Line(fmt::format("const float _Complex {} = {};", whole, value));
+  context_.Line(fmt::format("{0}_{1}[{2}] = __real__ {4}, {0}_{1}[{3}] = __imag__ {4};", name,
+                            number, part, part + 1, whole));
+}
+
 CText ScalarPrinter::PrintNode(const Expr& e) {
+  if (IsComplex(e)) return Complex(e);
   switch (e.op) {
     case Op::kInt: return {IntLiteral(e.integer), e.integer < 0 ? kUnary : kPrimary};
-    case Op::kFloat:
-      return {FloatLiteral(e.number, e.type == DataType::kF64), e.number < 0 ? kUnary : kPrimary};
+    case Op::kFloat: {
+      const CText number = {FloatLiteral(e.number, e.type == DataType::kF64),
+                            e.number < 0 ? kUnary : kPrimary};
+      if (e.type != DataType::kC64) return number;
+      return {"(float _Complex)" + Wrap(number, kUnary), kUnary};
+    }
     case Op::kVar: return {context_.variable_names[static_cast<std::size_t>(e.index)], kPrimary};
     case Op::kExtent: return {context_.symbol_names[static_cast<std::size_t>(e.index)], kPrimary};
     case Op::kLoad: return Load(e);
@@ -129,19 +150,54 @@ CText ScalarPrinter::PrintNode(const Expr& e) {
   }
 }
 
+// Of complex numbers, or from them. Real factors and divisors stay real: C multiplies them with
+// both parts.
+CText ScalarPrinter::Complex(const Expr& e) {
+  const auto call = [&](std::string_view function) {
+    return Call(context_.helpers.Scalar(fmt::format("kd_{}_c64", function)), e);
+  };
+  switch (e.op) {
+    case Op::kMul: {
+      if (!IsRealNumber(*e.args[0]) && !IsRealNumber(*e.args[1])) return call("mul");
+      const CText a = Print(RealPart(e.args[0])), b = Print(RealPart(e.args[1]));
+      const std::string product = fmt::format("{} * {}", Wrap(a, kProduct), Wrap(b, kProduct + 1));
+      const bool both = IsRealNumber(*e.args[0]) && IsRealNumber(*e.args[1]);
+      if (both) return {fmt::format("(float _Complex)({})", product), kUnary};
+      return {product, kProduct};
+    }
+    case Op::kDiv:
+      if (!IsRealNumber(*e.args[1])) return call("div");
+      return {fmt::format("{} / {}", Wrap(Print(e.args[0]), kProduct),
+                          Wrap(Print(RealPart(e.args[1])), kProduct + 1)),
+              kProduct};
+    case Op::kReal: return {"__real__ " + Wrap(Print(e.args[0]), kPrimary), kUnary};
+    case Op::kImag: return {"__imag__ " + Wrap(Print(e.args[0]), kPrimary), kUnary};
+    case Op::kCast: return {"(float _Complex)" + Wrap(Print(e.args[0]), kUnary), kUnary};
+    default: return call(Name(e.op));  // kComplex kConj kAbs
+  }
+}
+
 CText ScalarPrinter::Load(const Expr& e) {
   const Buffer& b = context_.BufferAt(e.index);
   CText element;
+  const int lanes = context_.register_lanes[static_cast<std::size_t>(e.index)];
+  if (b.scope == Scope::kRegister && b.type == DataType::kC64 && lanes > 1) {
+    const std::int64_t part = 2 * (e.args[0]->integer % lanes);
+    const std::string name =
+        fmt::format("{}_{}", context_.buffer_names[static_cast<std::size_t>(e.index)],
+                    e.args[0]->integer / lanes);
+    return {fmt::format("{0}({1}[{2}], {1}[{3}])", context_.helpers.Scalar("kd_complex_c64"), name,
+                        part, part + 1),
+            kPrimary};
+  }
   if (b.scope == Scope::kRegister)
     element = {RegisterName(e.index, e.args[0]->integer), kPrimary};
   else
     element = {fmt::format("{}[{}]", context_.buffer_names[static_cast<std::size_t>(e.index)],
                            PrintIndex(e.args[0]).text),
                kPrimary};
-  if (b.type == DataType::kBF16)
-    return {fmt::format("{}({})", context_.helpers.Scalar("kd_bf16_to_f32"), element.text),
-            kPrimary};
   if (b.type == DataType::kF16) return {"(float)" + element.text, kUnary};
+  if (IsNarrowFloat(b.type)) return {Widened(b.type, element.text), kPrimary};
   return element;
 }
 
@@ -226,6 +282,16 @@ CText ScalarPrinter::Power(const Expr& e) {
   return Call(context_.helpers.Scalar(fmt::format("kd_pow_{}", element)), e);
 }
 
+std::string ScalarPrinter::Widened(DataType type, const std::string& text) {
+  return fmt::format("{}({})", context_.helpers.Scalar(fmt::format("kd_{}_to_f32", Name(type))),
+                     text);
+}
+
+std::string ScalarPrinter::Narrowed(DataType type, const std::string& text) {
+  return fmt::format("{}({})", context_.helpers.Scalar(fmt::format("kd_f32_to_{}", Name(type))),
+                     text);
+}
+
 CText ScalarPrinter::Cast(const Expr& e) {
   const DataType from = e.args[0]->type;
   const CText value = Print(e.args[0]);
@@ -236,9 +302,8 @@ CText ScalarPrinter::Cast(const Expr& e) {
       return {fmt::format("{} != 0", Wrap(value, kSum)), kEquals};
     case DataType::kF16: return {"(float)(_Float16)" + operand, kUnary};
     case DataType::kBF16:
-      return {fmt::format("{}({}({}))", context_.helpers.Scalar("kd_bf16_to_f32"),
-                          context_.helpers.Scalar("kd_f32_to_bf16"), value.text),
-              kPrimary};
+    case DataType::kF8E4M3:
+    case DataType::kF8E5M2: return {Widened(e.type, Narrowed(e.type, value.text)), kPrimary};
     case DataType::kI8:
     case DataType::kU8:
       return {fmt::format("({}){}", CTypeOf(StorageElement(e.type)), operand), kUnary};
@@ -253,9 +318,7 @@ std::string ScalarPrinter::Stored(DataType type, const ExprPtr& value) {
   const ExprPtr& inner = value->op == Op::kCast && value->type == type ? value->args[0] : value;
   const CText text = Print(inner);
   if (type == DataType::kBool && inner->type != DataType::kBool) return Wrap(text, kSum) + " != 0";
-  if (type == DataType::kBF16)
-    return fmt::format("{}({})", context_.helpers.Scalar("kd_f32_to_bf16"), text.text);
-  return text.text;
+  return IsNarrowFloat(type) && type != DataType::kF16 ? Narrowed(type, text.text) : text.text;
 }
 
 }  // namespace kindred::internal

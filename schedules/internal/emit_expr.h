@@ -24,6 +24,8 @@ class ScalarPrinter {
   std::string Stored(DataType type, const ExprPtr& value);
   // Name of the element of a register buffer.
   std::string RegisterName(int buffer, std::int64_t index);
+  // Prints the statement that stores `value` (what Stored gave) in an element of a buffer.
+  void Assign(int buffer, const ExprPtr& index, const std::string& value);
 
  private:
   CText PrintNode(const Expr& e);
@@ -33,7 +35,11 @@ class ScalarPrinter {
   CText Function(const Expr& e);
   CText Power(const Expr& e);
   CText Cast(const Expr& e);
+  CText Complex(const Expr& e);
   CText Call(const std::string& name, const Expr& e);
+  // Conversions of narrow floats, from and to their form in memory.
+  std::string Widened(DataType type, const std::string& text);
+  std::string Narrowed(DataType type, const std::string& text);
 
   EmitContext& context_;
   UseCounts uses_;

@@ -188,13 +188,7 @@ void StatementPrinter::Store(const Stmt& s) {
   const ExprPtr value = Known(s.value), index = Known(s.index);
   ScalarPrinter printer(context_);
   printer.Share(*value);
-  const std::string text = printer.Stored(b.type, value);
-  const std::string target =
-      b.scope == Scope::kRegister
-          ? printer.RegisterName(s.buffer, index->integer)
-          : fmt::format("{}[{}]", context_.buffer_names[static_cast<std::size_t>(s.buffer)],
-                        printer.PrintIndex(index).text);
-  context_.Line(fmt::format("{} = {};", target, text));
+  printer.Assign(s.buffer, index, printer.Stored(b.type, value));
 }
 
 void StatementPrinter::For(const Stmt& s) {

@@ -8,7 +8,7 @@ namespace kindred::internal {
 namespace {
 
 std::string_view MaskElement(std::string_view element) {
-  return element == "f64" || element == "i64" ? "i64" : "i32";
+  return element == "f64" || element == "i64" || element == "c64" ? "i64" : "i32";
 }
 
 bool IsMath(Op op) { return op >= Op::kExp && op <= Op::kRound; }
@@ -84,13 +84,7 @@ void VectorPrinter::StoreLaneByLane(const Stmt& store) {
     const Buffer& b = context_.BufferAt(store.buffer);
     const ExprPtr index = AtLane(store.index, i), value = AtLane(store.value, i);
     printer.Share(*value);
-    const std::string text = printer.Stored(b.type, value);
-    const std::string target =
-        b.scope == Scope::kRegister
-            ? printer.RegisterName(store.buffer, index->integer)
-            : fmt::format("{}[{}]", context_.buffer_names[static_cast<std::size_t>(store.buffer)],
-                          printer.PrintIndex(index).text);
-    context_.Line(fmt::format("{} = {};", target, text));
+    printer.Assign(store.buffer, index, printer.Stored(b.type, value));
   }
 }
 
@@ -110,14 +104,15 @@ VectorPrinter::Value VectorPrinter::Print(const ExprPtr& e) {
 }
 
 VectorPrinter::Value VectorPrinter::LaneByLane(const ExprPtr& e) {
-  const bool mask = e->type == DataType::kBool;
+  const bool mask = e->type == DataType::kBool, complex = e->type == DataType::kC64;
   const std::string_view element = ComputeElement(e->type);
-  std::string text = fmt::format("({}){{", context_.helpers.Vector(element, lanes_));
+  std::string text = complex ? context_.helpers.Complex("join", lanes_) + "("
+                             : fmt::format("({}){{", context_.helpers.Vector(element, lanes_));
   for (std::int64_t i = 0; i < lanes_; ++i) {
     const CText lane = scalar_.Print(AtLane(e, i));
     text += (i ? ", " : "") + (mask ? fmt::format("-({} != 0)", Wrap(lane, kSum)) : lane.text);
   }
-  return {{text + "}", kPrimary}, element, true, mask};
+  return {{text + (complex ? ")" : "}"), kPrimary}, element, true, mask};
 }
 
 std::string VectorPrinter::AsVector(const Value& v) {
@@ -159,9 +154,8 @@ VectorPrinter::Value VectorPrinter::Convert(const Value& v, std::string_view ele
 
 VectorPrinter::Value VectorPrinter::Widen(DataType type, const std::string& text) {
   const std::string_view element = ComputeElement(type), stored = StorageElement(type);
-  if (type == DataType::kBF16 || type == DataType::kF16) {
-    const std::string function =
-        context_.helpers.Scalar(type == DataType::kBF16 ? "kd_bf16_to_f32" : "kd_f16_to_f32");
+  if (IsNarrowFloat(type)) {
+    const std::string function = context_.helpers.Scalar(fmt::format("kd_{}_to_f32", Name(type)));
     return {{fmt::format("{}({})", context_.helpers.Lanewise(function, lanes_), text), kPrimary},
             element,
             true,
@@ -192,9 +186,8 @@ std::string VectorPrinter::Narrow(DataType type, const Value& value) {
   }
   v = Convert(v, element);
   const std::string text = AsVector(v);
-  if (type == DataType::kBF16 || type == DataType::kF16) {
-    const std::string function =
-        context_.helpers.Scalar(type == DataType::kBF16 ? "kd_f32_to_bf16" : "kd_f32_to_f16");
+  if (IsNarrowFloat(type)) {
+    const std::string function = context_.helpers.Scalar(fmt::format("kd_f32_to_{}", Name(type)));
     return fmt::format("{}({})", context_.helpers.Lanewise(function, lanes_), text);
   }
   if (stored == element) return text;
@@ -266,6 +259,8 @@ VectorPrinter::Value VectorPrinter::Cast(const ExprPtr& e) {
       return {{AsMask(v, v.element), kPrimary}, MaskElement(v.element), true, true};
     case DataType::kF16:
     case DataType::kBF16:
+    case DataType::kF8E4M3:
+    case DataType::kF8E5M2:
     case DataType::kI8:
     case DataType::kU8: return Widen(e->type, Narrow(e->type, v));
     default: return Convert(v, element);
@@ -276,6 +271,8 @@ VectorPrinter::Value VectorPrinter::PrintNode(const ExprPtr& e) {
   const std::string_view element = ComputeElement(e->type);
   if (!context_.UsesVar(*e, lane_))
     return {scalar_.Print(e), element, false, e->type == DataType::kBool};
+  const bool sum = e->op == Op::kAdd || e->op == Op::kSub || e->op == Op::kNeg;
+  if (IsComplex(*e) || (sum && e->type == DataType::kC64)) return Complex(e);
   switch (e->op) {
     case Op::kLoad: return Load(e);
     case Op::kSelect: return Select(e);

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <utility>
 
 #include "schedules/internal/emit_context.h"
 #include "schedules/internal/emit_expr.h"
@@ -24,7 +25,7 @@ class VectorPrinter {
  private:
   struct Value {
     CText text;
-    std::string_view element;  // f32 f64 i32 i64
+    std::string_view element;  // f32 f64 i32 i64 c64
     bool vector = false;
     bool mask = false;  // a truth value
   };
@@ -40,6 +41,13 @@ class VectorPrinter {
   Value Select(const ExprPtr& e);
   Value Cast(const ExprPtr& e);
   Value LaneByLane(const ExprPtr& e);
+  Value Complex(const ExprPtr& e);
+  Value ComplexSum(const ExprPtr& e);
+  // The terms whose sum is a product of complex numbers, each a product of vectors of floats. The
+  // second is empty where a factor is real.
+  std::pair<std::string, std::string> ComplexTerms(const Expr& product);
+  // A complex number as a vector whose text may be written twice.
+  std::string ComplexName(const ExprPtr& e);
   // A vector of compute type from one in storage type, and back.
   Value Widen(DataType type, const std::string& text);
   std::string Narrow(DataType type, const Value& value);

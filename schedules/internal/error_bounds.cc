@@ -75,6 +75,21 @@ ExprPtr ErrorAnalysis::Rounded(const ExprPtr& value, const ExprPtr& error, DataT
   return Plus(error, Magnitude(value) * F(UnitRoundoff(type)) + F(SubnormalRoundoff(type)));
 }
 
+BoundedExpr ErrorAnalysis::Narrowed(const BoundedExpr& e, DataType from, DataType type,
+                                    double safety) {
+  const auto rounded = [type](const ExprPtr& x) { return Number(CastExpr(type, x)); };
+  const ExprPtr value = rounded(e.value);
+  ExprPtr margin = Times(e.error, F(safety));
+  // A kernel may go through f32 on the way.
+  if (from == DataType::kF64)
+    margin = Plus(margin, Magnitude(e.value) * F(UnitRoundoff(DataType::kF32)));
+  if (!margin) return {value, nullptr};
+  const ExprPtr high = rounded(e.value + margin), low = rounded(e.value - margin);
+  // Beyond the largest number the distance is infinite, or NaN: Min then takes kAnything.
+  return {value,
+          SelectExpr(BinaryExpr(Op::kEqual, high, low), F(0), Min(high - low, F(kAnything)))};
+}
+
 ExprPtr ErrorAnalysis::AsNumber(const BoundedExpr& e) {
   if (!e.error || e.error->type != DataType::kBool) return e.error;
   return SelectExpr(e.error, F(1), F(0));
@@ -162,9 +177,10 @@ BoundedExpr ErrorAnalysis::Cast(const Expr& e) {
   const DataType from = e.args[0]->type;
   const BoundedExpr a = Of(e.args[0]);
   if (IsFloat(e.type)) {
-    const ExprPtr value = Number(a.value);
-    const ExprPtr error = AsNumber(a);
-    return {value, Contains(e.type, from) ? error : Rounded(value, error, e.type)};
+    const BoundedExpr number = {Number(a.value), AsNumber(a)};
+    if (Contains(e.type, from)) return number;
+    if (ByteSize(e.type) <= 2) return Narrowed(number, from, e.type, safety_);
+    return {number.value, Rounded(number.value, number.error, e.type)};
   }
   const ExprPtr value = CastExpr(e.type, a.value);
   if (!a.error) return {value, nullptr};

@@ -37,6 +37,10 @@ class ErrorAnalysis {
 
   // The error of `value` (of error `error`) after rounding to a floating type; `value` is f64.
   static ExprPtr Rounded(const ExprPtr& value, const ExprPtr& error, DataType type);
+  // A floating value of type `from` after rounding to a type of at most 16 bits. Kernels round
+  // these where the workload says so, so the value is rounded too; its error is 0, unless the
+  // value's own error reaches another number: then it is the distance of the numbers within reach.
+  static BoundedExpr Narrowed(const BoundedExpr& e, DataType from, DataType type, double safety);
   // The same as an f64 number, for bools too; nullptr stays.
   static ExprPtr AsNumber(const BoundedExpr& e);
 

@@ -1,6 +1,7 @@
 #include "schedules/internal/interval.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "schedules/internal/int128.h"
@@ -14,12 +15,7 @@ std::int64_t Clamp(Int128 value) {
   return static_cast<std::int64_t>(value);
 }
 
-// Sums and products where an unknown end stays unknown.
-std::int64_t AddEnds(std::int64_t a, std::int64_t b) {
-  if (a == -kUnbounded || b == -kUnbounded) return -kUnbounded;
-  if (a == kUnbounded || b == kUnbounded) return kUnbounded;
-  return Clamp(static_cast<Int128>(a) + b);
-}
+std::int64_t AddEnds(std::int64_t a, std::int64_t b) { return Clamp(static_cast<Int128>(a) + b); }
 
 std::int64_t MulEnds(std::int64_t a, std::int64_t b) { return Clamp(static_cast<Int128>(a) * b); }
 
@@ -28,7 +24,17 @@ std::int64_t FloorDiv(std::int64_t a, std::int64_t b) {
   return quotient - (a % b != 0 && ((a < 0) != (b < 0)) ? 1 : 0);
 }
 
-Interval Sum(Interval a, Interval b) { return {AddEnds(a.low, b.low), AddEnds(a.high, b.high)}; }
+// An unknown end (a low one of -kUnbounded, a high one of kUnbounded) stays unknown.
+Interval WithUnknownEnds(Interval result, bool low, bool high) {
+  return {low ? -kUnbounded : result.low, high ? kUnbounded : result.high};
+}
+
+Interval Sum(Interval a, Interval b) {
+  return WithUnknownEnds({AddEnds(a.low, b.low), AddEnds(a.high, b.high)},
+                         a.low == -kUnbounded || b.low == -kUnbounded,
+                         a.high == kUnbounded || b.high == kUnbounded);
+}
+Interval Shifted(Interval a, std::int64_t by) { return Sum(a, {Clamp(by), Clamp(by)}); }
 Interval Negate(Interval a) { return {-a.high, -a.low}; }
 
 Interval Product(Interval a, Interval b) {
@@ -39,13 +45,10 @@ Interval Product(Interval a, Interval b) {
 
 Interval Quotient(Interval a, Interval b) {
   if (b.low <= 0) return {};
-  const auto divide = [](std::int64_t x, std::int64_t y) {
-    if (x == kUnbounded || x == -kUnbounded) return x;
-    return FloorDiv(x, y);
-  };
-  const std::int64_t ends[] = {divide(a.low, b.low), divide(a.low, b.high), divide(a.high, b.low),
-                               divide(a.high, b.high)};
-  return {*std::min_element(ends, ends + 4), *std::max_element(ends, ends + 4)};
+  const std::int64_t ends[] = {FloorDiv(a.low, b.low), FloorDiv(a.low, b.high),
+                               FloorDiv(a.high, b.low), FloorDiv(a.high, b.high)};
+  return WithUnknownEnds({*std::min_element(ends, ends + 4), *std::max_element(ends, ends + 4)},
+                         a.low == -kUnbounded, a.high == kUnbounded);
 }
 
 Interval Remainder(Interval a, Interval b) {
@@ -58,6 +61,16 @@ Interval Remainder(Interval a, Interval b) {
 }
 
 Interval Meet(Interval a, Interval b) { return {std::max(a.low, b.low), std::min(a.high, b.high)}; }
+
+// a - b, nothing where that overflows.
+std::optional<Affine> Difference(const Affine& a, const Affine& b) {
+  Affine difference = a;
+  bool overflows = __builtin_sub_overflow(a.constant, b.constant, &difference.constant);
+  for (std::size_t i = 0; i < a.coefficients.size(); ++i)
+    overflows |=
+        __builtin_sub_overflow(a.coefficients[i], b.coefficients[i], &difference.coefficients[i]);
+  return overflows ? std::nullopt : std::optional(std::move(difference));
+}
 
 Interval TypeRange(DataType type) {
   if (!IsInteger(type)) return {};
@@ -91,8 +104,8 @@ Interval RangeAnalysis::Of(const Expr& e) const {
     if (fact.expr && SameExpr(*fact.expr, e)) result = Meet(result, fact.interval);
     if (affine && !fact.affine.coefficients.empty() &&
         fact.affine.coefficients == affine->coefficients) {
-      const std::int64_t shift = affine->constant - fact.affine.constant;
-      result = Meet(result, Sum(fact.interval, {shift, shift}));
+      if (const auto difference = Difference(*affine, fact.affine))
+        result = Meet(result, Shifted(fact.interval, difference->constant));
     }
   }
   return result;
@@ -171,11 +184,13 @@ void RangeAnalysis::AddFact(const Expr* expr, std::optional<Affine> affine, Inte
       ++used;
       fact.variable = static_cast<int>(i);
     }
-    if (used == 1) {  // low <= c*v + k <= high narrows v
+    const bool one = used == 1 && affine->coefficients[static_cast<std::size_t>(fact.variable)] !=
+                                      std::numeric_limits<std::int64_t>::min();
+    if (one) {  // low <= c*v + k <= high narrows v
       Interval& range = variables_[static_cast<std::size_t>(fact.variable)];
       fact.before = range;
       std::int64_t c = affine->coefficients[static_cast<std::size_t>(fact.variable)];
-      Interval scaled = Sum(interval, {-affine->constant, -affine->constant});
+      Interval scaled = Negate(Shifted(Negate(interval), affine->constant));
       if (c < 0) {
         scaled = Negate(scaled);
         c = -c;
@@ -197,16 +212,9 @@ void RangeAnalysis::AssumeOrdered(const Expr& a, const Expr& b, std::int64_t gap
   if (of_a.low != -kUnbounded) AddFact(&b, AsAffine(b, variables), {of_a.low + gap, kUnbounded});
   const auto left = AsAffine(a, variables), right = AsAffine(b, variables);
   if (!left || !right) return;
-  Affine difference = *left;  // a - b <= -gap, and the same the other way round
-  Affine opposite = *right;
-  for (std::size_t i = 0; i < difference.coefficients.size(); ++i) {
-    difference.coefficients[i] -= right->coefficients[i];
-    opposite.coefficients[i] -= left->coefficients[i];
-  }
-  difference.constant -= right->constant;
-  opposite.constant -= left->constant;
-  AddFact(nullptr, difference, {-kUnbounded, -gap});
-  AddFact(nullptr, opposite, {gap, kUnbounded});
+  // a - b <= -gap, and the same the other way round.
+  AddFact(nullptr, Difference(*left, *right), {-kUnbounded, -gap});
+  AddFact(nullptr, Difference(*right, *left), {gap, kUnbounded});
 }
 
 void RangeAnalysis::Assume(const Expr& condition, bool truth) {

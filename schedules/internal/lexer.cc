@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "schedules/text_form.h"
+
 namespace kindred {
 namespace {
 
@@ -131,6 +133,7 @@ class Lexer {
       const char c = text_[place_];
       if (c == '"') {
         ++place_;
+        if (!IsUtf8(token.text)) return Fail(start_, "this quoted name is not UTF-8");
         tokens_.push_back(std::move(token));
         return {};
       }
@@ -201,6 +204,27 @@ class Lexer {
 
 Result<std::vector<Token>> Tokenize(std::string_view text, std::string_view file) {
   return Lexer(text, file).Run();
+}
+
+bool IsUtf8(std::string_view text) {
+  for (std::size_t i = 0; i < text.size();) {
+    const auto byte = [&](std::size_t k) { return static_cast<unsigned char>(text[i + k]); };
+    const std::size_t length = byte(0) < 0x80                      ? 1
+                               : byte(0) >= 0xc2 && byte(0) < 0xe0 ? 2
+                               : byte(0) >= 0xe0 && byte(0) < 0xf0 ? 3
+                               : byte(0) >= 0xf0 && byte(0) < 0xf5 ? 4
+                                                                   : 0;
+    if (length == 0 || i + length > text.size()) return false;
+    for (std::size_t k = 1; k < length; ++k)
+      if ((byte(k) & 0xc0) != 0x80) return false;
+    // Overlong forms, surrogates, and what lies beyond U+10FFFF.
+    if (length == 3 && ((byte(0) == 0xe0 && byte(1) < 0xa0) || (byte(0) == 0xed && byte(1) > 0x9f)))
+      return false;
+    if (length == 4 && ((byte(0) == 0xf0 && byte(1) < 0x90) || (byte(0) == 0xf4 && byte(1) > 0x8f)))
+      return false;
+    i += length;
+  }
+  return true;
 }
 
 std::string At(std::string_view file, SourcePosition position, std::string_view message) {

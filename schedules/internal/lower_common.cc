@@ -125,7 +125,7 @@ ExprPtr Lowering::Load(int buffer, ExprPtr index) const {
 }
 
 ExprPtr InitialValue(Combiner combiner, DataType accumulator) {
-  const bool is_float = IsFloat(accumulator);
+  const bool is_float = !IsInteger(accumulator);
   const auto constant = [&](double f, std::int64_t i) {
     return is_float ? FloatExpr(f, accumulator) : IntExpr(i, accumulator);
   };
@@ -152,17 +152,34 @@ bool IsArg(Combiner combiner) {
   return combiner == Combiner::kArgMax || combiner == Combiner::kArgMin;
 }
 
-ExprPtr ArgInitial(Combiner combiner, DataType type) {
-  return InitialValue(combiner == Combiner::kArgMax ? Combiner::kMax : Combiner::kMin, type);
+ArgRegisters AddArgRegisters(Lowering& lowering, const Stage& stage, std::int64_t slots) {
+  // As wide as the values, so that both have the same lanes.
+  const DataType type = stage.accumulator;
+  const bool wide =
+      ByteSize(DefaultAccumulator(type)) > 4 ||
+      CapacityOf(*lowering.workload, stage.axes.back().extent) > IntegerHighest(DataType::kI32);
+  return {lowering.AddRegisters("best", type, slots),
+          lowering.AddRegisters("position", wide ? DataType::kI64 : DataType::kI32, slots)};
 }
 
-std::vector<StmtPtr> ArgStep(const Lowering& lowering, Combiner combiner, int best, int position,
-                             const ExprPtr& slot, const ExprPtr& value, const ExprPtr& index) {
-  const ExprPtr old = lowering.Load(best, slot);
-  const ExprPtr v = CastExpr(old->type, value);
-  const ExprPtr beats = combiner == Combiner::kArgMax ? Less(old, v) : Less(v, old);
-  return {Store(position, slot, SelectExpr(beats, index, lowering.Load(position, slot))),
-          Store(best, slot, SelectExpr(beats, v, old))};
+StmtPtr ArgStart(const Lowering& lowering, const ArgRegisters& registers, Combiner combiner,
+                 const ExprPtr& slot) {
+  const DataType type = lowering.Load(registers.best, slot)->type;
+  const DataType index = lowering.Load(registers.position, slot)->type;
+  const Combiner extremum = combiner == Combiner::kArgMax ? Combiner::kMax : Combiner::kMin;
+  return Block({Store(registers.best, slot, InitialValue(extremum, type)),
+                Store(registers.position, slot, IntExpr(0, index))});
+}
+
+StmtPtr ArgStep(const Lowering& lowering, const ArgRegisters& registers, Combiner combiner,
+                const ExprPtr& slot, const ExprPtr& value, const ExprPtr& position) {
+  const ExprPtr best = lowering.Load(registers.best, slot);
+  const ExprPtr found = lowering.Load(registers.position, slot);
+  const ExprPtr v = CastExpr(best->type, value);
+  const ExprPtr beats = combiner == Combiner::kArgMax ? Less(best, v) : Less(v, best);
+  return Block(
+      {Store(registers.position, slot, SelectExpr(beats, CastExpr(found->type, position), found)),
+       Store(registers.best, slot, SelectExpr(beats, v, best))});
 }
 
 StmtPtr Nest(std::span<const LoopSpec> loops, StmtPtr body) {
@@ -187,13 +204,11 @@ StmtPtr PlainStage(Lowering& lowering, const Stage& stage) {
   const ExprPtr zero = IntExpr(0);
   std::vector<StmtPtr> point;
   if (IsArg(stage.combiner)) {
-    const int best = lowering.AddRegisters("best", stage.accumulator, 1);
-    const int position = lowering.AddRegisters("position", DataType::kI64, 1);
-    point = {Store(best, zero, ArgInitial(stage.combiner, stage.accumulator)),
-             Store(position, zero, IntExpr(0)),
-             Nest(all.subspan(spatial), Block(ArgStep(lowering, stage.combiner, best, position,
-                                                      zero, body, values[spatial]))),
-             lowering.StoreResult(stage, out, lowering.Load(position, zero))};
+    const ArgRegisters registers = AddArgRegisters(lowering, stage, 1);
+    point = {ArgStart(lowering, registers, stage.combiner, zero),
+             Nest(all.subspan(spatial),
+                  ArgStep(lowering, registers, stage.combiner, zero, body, values[spatial])),
+             lowering.StoreResult(stage, out, lowering.Load(registers.position, zero))};
   } else {
     const int acc = lowering.AddRegisters("acc", stage.accumulator, 1);
     point = {Store(acc, zero, InitialValue(stage.combiner, stage.accumulator)),

@@ -69,12 +69,19 @@ struct Lowering {
 ExprPtr InitialValue(Combiner combiner, DataType accumulator);
 ExprPtr Combine(Combiner combiner, const ExprPtr& accumulated, const ExprPtr& value);
 
-// One step of argmax or argmin over registers: where `value` beats best[slot], position[slot] and
-// best[slot] take (index, value). The earlier of equals stays.
-std::vector<StmtPtr> ArgStep(const Lowering& lowering, Combiner combiner, int best, int position,
-                             const ExprPtr& slot, const ExprPtr& value, const ExprPtr& index);
-// The value that anything beats.
-ExprPtr ArgInitial(Combiner combiner, DataType type);
+// Registers of argmax and argmin: the best value of each slot and where it was found, an index
+// along the reduction or a part of one.
+struct ArgRegisters {
+  int best = -1, position = -1;
+};
+ArgRegisters AddArgRegisters(Lowering& lowering, const Stage& stage, std::int64_t slots);
+// Nothing found yet: position 0, a value that any other beats (but a NaN, which beats none).
+StmtPtr ArgStart(const Lowering& lowering, const ArgRegisters& registers, Combiner combiner,
+                 const ExprPtr& slot);
+// Where `value` beats the best of the slot, value and position (i64) are taken. The earlier of
+// equals stays.
+StmtPtr ArgStep(const Lowering& lowering, const ArgRegisters& registers, Combiner combiner,
+                const ExprPtr& slot, const ExprPtr& value, const ExprPtr& position);
 
 bool IsArg(Combiner combiner);
 

@@ -1,5 +1,6 @@
 // The expression half of the parser (internal/parser.h).
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <utility>
 
@@ -24,6 +25,9 @@ std::optional<Combiner> CombinerNamed(std::string_view name) {
   if (name == "argmin") return Combiner::kArgMin;
   return std::nullopt;
 }
+
+// Whether a constant expression has a value that is a number.
+bool HasValue(const Expr& e) { return IsConstant(e) && !std::isnan(e.number); }
 
 // The type that a constant has where nothing stands beside it.
 ExprPtr SettleLiteral(const ExprPtr& e) {
@@ -77,14 +81,19 @@ Parser::Value Parser::Binary(Op op, const Token& where, Value a, Value b) {
   }
   ExprPtr e = BinaryExpr(op, a.expr, b.expr);
   if (e->op == op && e->args.size() == 2 && e->args[0]->type != e->args[1]->type) {
-    const DataType target = IsFloat(a.expr->type) ? a.expr->type : b.expr->type;
+    const DataType target = IsInteger(a.expr->type) ? b.expr->type : a.expr->type;
     return FailValue(where.position,
                      fmt::format("'{}' mixes {}; cast one of them, for example {}(...)", where.text,
                                  types(), Name(target)));
   }
+  if (op > Op::kDiv && e->args.size() == 2 && e->args[0]->type == DataType::kC64)
+    return FailValue(where.position,
+                     fmt::format("'{}' of complex numbers; compare their real(...), imag(...) or "
+                                 "abs(...)",
+                                 where.text));
   if (op == Op::kMod && !IsInteger(e->type))
     return FailValue(where.position, fmt::format("'%' takes integers, not {}", types()));
-  if (a.literal && b.literal && !IsConstant(*e))
+  if (a.literal && b.literal && !HasValue(*e))
     return FailValue(where.position, "this constant expression has no value");
   return Finish(std::move(e), a.literal && b.literal, where.position);
 }
@@ -327,6 +336,8 @@ Parser::Value Parser::Padded(const Token& name) {
   const SourcePosition value_position = Peek().position;
   const Value value = Expression();
   if (!value.expr || !Expect(")", "the padding value")) return {};
+  if (load.expr->type == DataType::kF8E4M3 && value.literal && std::isinf(value.expr->number))
+    return FailValue(value_position, "f8e4m3 has no infinity; pad with -448 or 448");
   ExprPtr e = PaddedExpr(load.expr, value.expr);
   if (e->args[0]->type != e->args[1]->type)
     return FailValue(value_position,
@@ -398,15 +409,30 @@ Parser::Value Parser::Call(const Token& name) {
   for (Value& argument : arguments) {
     literal &= argument.literal;
     ExprPtr e = argument.expr;
-    if (argument.literal && function->floats) e = CastExpr(DataType::kF64, e);
-    if (function->floats && !IsFloat(e->type))
-      return FailValue(name.position,
-                       fmt::format("{} takes floats, not {}; cast its argument: f32(...)",
-                                   name.text, Name(e->type)));
+    const bool floats = function->takes == FunctionInfo::Takes::kFloats;
+    if (argument.literal && floats) e = CastExpr(DataType::kF64, e);
+    if (floats && !IsFloat(e->type))
+      return FailValue(
+          name.position,
+          fmt::format("{} takes floats, not {}; {}", name.text, Name(e->type),
+                      e->type == DataType::kC64 ? "take its real(...), imag(...) or abs(...)"
+                                                : "cast its argument: f32(...)"));
+    if (function->takes == FunctionInfo::Takes::kComplex && e->type != DataType::kC64)
+      return FailValue(name.position, fmt::format("{} takes complex numbers (c64), not {}",
+                                                  name.text, Name(e->type)));
     expressions.push_back(std::move(e));
   }
+  if (name.text == "complex") {
+    literal = false;
+    for (ExprPtr& part : expressions)
+      if (IsConstant(*part)) part = CastExpr(DataType::kF32, part);
+  }
   ExprPtr e = ApplyFunction(*function, expressions);
-  if (literal && !IsConstant(*e))
+  if (e->op == Op::kComplex &&
+      (e->args[0]->type != DataType::kF32 || e->args[1]->type != DataType::kF32))
+    return FailValue(name.position, fmt::format("complex takes f32, not {}; cast: f32(...)",
+                                                Name(e->args[0]->type)));
+  if (literal && !HasValue(*e))
     return FailValue(name.position, "this constant expression has no value");
   return Finish(std::move(e), literal, name.position);
 }
@@ -477,6 +503,9 @@ Parser::Value Parser::Reduce(const Token& name, Combiner combiner) {
     indices.push_back(VarExpr(static_cast<int>(i)));
   }
   const DataType body_type = reduction.body->type;
+  if (body_type == DataType::kC64 && combiner != Combiner::kSum)
+    return FailValue(name.position,
+                     fmt::format("{} of complex numbers; only sum reduces them", name.text));
   const DataType accumulator = reduction.accumulator.value_or(DefaultAccumulator(body_type));
   const bool sums = combiner == Combiner::kSum || combiner == Combiner::kProd;
   reduction.type = arg ? DataType::kI64 : sums || reduction.accumulator ? accumulator : body_type;

@@ -184,7 +184,8 @@ class ExprPrinter {
     out_ += Name(e.op);
     out_ += '(';
     const bool constants = e.args.size() == 2 && IsConstant(*e.args[0]) && IsConstant(*e.args[1]);
-    PrintList(e.args, constants || e.args.size() < 2 ? std::nullopt : std::optional(e.type));
+    const bool open = (constants || e.args.size() < 2) && e.op != Op::kComplex;
+    PrintList(e.args, open ? std::nullopt : std::optional(e.args[0]->type));
     out_ += ')';
   }
 

@@ -32,7 +32,8 @@ int LanesFor(const Target& target, const Stage& stage, DataType stored) {
   const auto widen = [&bytes](DataType type) {
     bytes = std::max(bytes, ByteSize(DefaultAccumulator(type)));
   };
-  widen(stored);
+  // Indices are widened once, where they are stored.
+  if (!IsArg(stage.combiner)) widen(stored);
   if (stage.combiner != Combiner::kNone) widen(stage.accumulator);
   Visit(*stage.body, [&](const Expr& e) {
     // Index arithmetic is i64 and does not count; an i64 value does where it is loaded or cast.
@@ -95,7 +96,7 @@ class TilePrinter {
     if (stage_.combiner == Combiner::kNone)
       return Nest(inside, store_(values, LowerBody(body_, values, load_)));
 
-    const int acc = lowering_.AddRegisters("acc", stage_.accumulator, rows * vectors * lanes);
+    const std::int64_t slots = rows * vectors * lanes;
     const std::vector<ExprPtr> point = values;
     std::vector<LoopSpec> reduction;
     for (std::size_t a = spatial; a < stage_.axes.size(); ++a) {
@@ -104,12 +105,22 @@ class TilePrinter {
       values.push_back(VarExpr(var));
     }
     if (!reduction.empty()) reduction.back().unroll = unroll_;
-    const ExprPtr old = lowering_.Load(acc, slot);
-    return Block({Nest(inside, Store(acc, slot, InitialValue(stage_.combiner, stage_.accumulator))),
-                  Nest(reduction, Nest(inside, Store(acc, slot,
-                                                     Combine(stage_.combiner, old,
-                                                             LowerBody(body_, values, load_))))),
-                  Nest(inside, store_(point, old))});
+    const ExprPtr body = LowerBody(body_, values, load_);
+    StmtPtr start, step;
+    ExprPtr result;
+    if (IsArg(stage_.combiner)) {
+      const ArgRegisters registers = AddArgRegisters(lowering_, stage_, slots);
+      start = ArgStart(lowering_, registers, stage_.combiner, slot);
+      step = ArgStep(lowering_, registers, stage_.combiner, slot, body, values[spatial]);
+      result = lowering_.Load(registers.position, slot);
+    } else {
+      const int acc = lowering_.AddRegisters("acc", stage_.accumulator, slots);
+      result = lowering_.Load(acc, slot);
+      start = Store(acc, slot, InitialValue(stage_.combiner, stage_.accumulator));
+      step = Store(acc, slot, Combine(stage_.combiner, result, body));
+    }
+    return Block({Nest(inside, start), Nest(reduction, Nest(inside, step)),
+                  Nest(inside, store_(point, result))});
   }
 
  private:
@@ -172,7 +183,6 @@ StmtPtr TiledStage(
 }
 
 StmtPtr TiledStage(Lowering& lowering, const Stage& stage, const StageTile& tile) {
-  if (IsArg(stage.combiner)) return PlainStage(lowering, stage);
   return TiledStage(lowering, stage, tile, {}, lowering.RowMajor(),
                     [&](std::span<const ExprPtr> indices, ExprPtr value) {
                       return lowering.StoreResult(stage, indices, std::move(value));

@@ -40,7 +40,7 @@ struct StageTile {
 };
 
 // Spatial loops in order, the last two tiled; reductions outside the tile, which accumulates in
-// registers. argmax and argmin, and stages without spatial axes, become plain nests. `outer` are
+// registers. Stages without spatial axes become plain nests. `outer` are
 // values of the stage's leading spatial axes that the caller has fixed already.
 StmtPtr TiledStage(
     Lowering& lowering, const Stage& stage, const StageTile& tile, std::span<const ExprPtr> outer,

@@ -46,7 +46,7 @@ inline std::int64_t RoundUp(std::int64_t a, std::int64_t b) { return CeilDiv(a, 
 
 // The zero of `type`, or its other constants.
 inline ExprPtr Constant(double value, DataType type) {
-  return IsFloat(type) ? FloatExpr(value, type) : IntExpr(static_cast<std::int64_t>(value), type);
+  return IsInteger(type) ? IntExpr(static_cast<std::int64_t>(value), type) : FloatExpr(value, type);
 }
 
 }  // namespace kindred

@@ -153,8 +153,7 @@ StmtPtr ContractionOperands::FillPanels(const ExprPtr& first, const ExprPtr& til
   spec.reduction = c_.FullReduction();
   spec.reduction[0] = run;
   spec.lanes = c_.plan.lanes;
-  spec.neighbours =
-      c_.copy_b || (c_.pattern.b.Stride(c_.pattern.x) == 1 && c_.pattern.b.type == c_.accumulator);
+  spec.neighbours = c_.copy_b || c_.pattern.b.Stride(c_.pattern.x) == 1;
   spec.readable_beyond = c_.copy_b;
   return EmitPanels(
       c_.program(), spec, [&](const ExprPtr& column, std::span<const ExprPtr> k) -> ExprPtr {
@@ -225,8 +224,7 @@ StmtPtr ContractionOperands::FillRowPanels(const ExprPtr& first, const ExprPtr& 
   spec.reduction = c_.FullReduction();
   spec.reduction[0] = run;
   spec.lanes = c_.plan.lanes;
-  spec.neighbours = c_.pattern.m >= 0 && c_.pattern.a.Stride(c_.pattern.m) == 1 &&
-                    c_.pattern.a.type == c_.accumulator;
+  spec.neighbours = c_.pattern.m >= 0 && c_.pattern.a.Stride(c_.pattern.m) == 1;
   return EmitPanels(c_.program(), spec, [&](const ExprPtr& row, std::span<const ExprPtr> k) {
     AxisValues axes = c_.axes;
     c_.SetReduction(axes, k, k0_start);

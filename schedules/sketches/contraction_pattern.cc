@@ -176,7 +176,7 @@ std::optional<ContractionPattern> MatchContraction(const Workload& workload) {
   const Stage& stage = workload.stages[static_cast<std::size_t>(chain->anchor)];
   if (stage.combiner != Combiner::kSum || stage.spatial == 0) return std::nullopt;
   if (stage.accumulator != DataType::kF32 && stage.accumulator != DataType::kF64 &&
-      stage.accumulator != DataType::kI32)
+      stage.accumulator != DataType::kI32 && stage.accumulator != DataType::kC64)
     return std::nullopt;
   const Expr* product = SkipCasts(stage.body.get());
   if (product->op != Op::kMul || ByteSize(stage.body->type) < ByteSize(product->type))
@@ -185,9 +185,7 @@ std::optional<ContractionPattern> MatchContraction(const Workload& workload) {
   const auto right = MatchOperand(workload, stage, *product->args[1]);
   if (!left || !right) return std::nullopt;
   for (const OperandAccess* operand : {&*left, &*right})
-    if (operand->type == DataType::kC64 || operand->type == DataType::kF8E4M3 ||
-        operand->type == DataType::kF8E5M2 ||
-        IsInteger(operand->type) != IsInteger(stage.accumulator) ||
+    if (IsInteger(operand->type) != IsInteger(stage.accumulator) ||
         ByteSize(operand->type) > ByteSize(stage.accumulator))
       return std::nullopt;
 

@@ -33,7 +33,7 @@ class GenericSketch : public Sketch {
     if (can_inline_ && !has("inline")) return YesNo("inline", true);
     const Workload& w = Chosen(path);
     const bool reduces = std::any_of(w.stages.begin(), w.stages.end(), [](const Stage& s) {
-      return s.combiner != Combiner::kNone && s.spatial > 0 && !IsArg(s.combiner);
+      return s.combiner != Combiner::kNone && s.spatial > 0;
     });
     if (!has("vectors")) return Decision{"vectors", {0, 1, 2, 4}, {}};
     if (Value(path, "vectors") > 0 && reduces) {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "schedules/internal/tiles.h"
+#include "schedules/sketches/row_arg.h"
 
 namespace kindred::internal {
 namespace {
@@ -142,26 +143,58 @@ class RowLowering {
     return Block({});
   }
 
+  // Every lane finds its own best and the block of columns it stood in; then the first of the best
+  // lanes is taken, and the columns left over are compared one by one.
   StmtPtr Arg(int s, std::vector<ExprPtr> values) {
     const Stage& stage = w_.stages[At(s)];
-    std::vector<LoopSpec> outer, inner;
-    for (int a = plan_.row_axes; a < static_cast<int>(stage.axes.size()); ++a) {
+    const Axis& columns = stage.axes[At(stage.spatial)];
+    std::vector<LoopSpec> outer;
+    for (int a = plan_.row_axes; a < stage.spatial; ++a) {
       const int var = lowering_.program.AddVar(stage.axes[At(a)].name);
-      (a < stage.spatial ? outer : inner).push_back({var, ExtentValue(stage.axes[At(a)].extent)});
+      outer.push_back({var, ExtentValue(stage.axes[At(a)].extent)});
       values.push_back(VarExpr(var));
     }
-    const ExprPtr zero = IntExpr(0);
-    const int best = lowering_.AddRegisters("best", stage.accumulator, 1);
-    const int position = lowering_.AddRegisters("position", DataType::kI64, 1);
-    const auto at = std::span<const ExprPtr>(values);
-    return Nest(
-        outer,
-        Block({Store(best, zero, ArgInitial(stage.combiner, stage.accumulator)),
-               Store(position, zero, IntExpr(0)),
-               Nest(inner, Block(ArgStep(lowering_, stage.combiner, best, position, zero,
-                                         LowerBody(bodies_[At(s)], values, Loads()),
-                                         at[At(stage.spatial)]))),
-               StoreTo(stage, at.first(At(stage.spatial)), lowering_.Load(position, zero))}));
+    const std::vector<ExprPtr> point = values;
+    values.emplace_back();
+    const ExprPtr zero = IntExpr(0), extent = ExtentValue(columns.extent);
+    const ArgRegisters found = AddArgRegisters(lowering_, stage, 1);
+    const auto step = [&](const ArgRegisters& into, const ExprPtr& slot, const ExprPtr& column,
+                          const ExprPtr& position) {
+      values.back() = column;
+      return ArgStep(lowering_, into, stage.combiner, slot,
+                     LowerBody(bodies_[At(s)], values, Loads()), position);
+    };
+    std::vector<StmtPtr> all = {ArgStart(lowering_, found, stage.combiner, zero)};
+    const std::int64_t lanes = LanesFor(target_, stage, w_.tensors[At(stage.tensor)].type);
+    const bool known = columns.extent.symbol < 0;
+    ExprPtr whole = zero;
+    if (lanes > 1 && !(known && columns.extent.value < lanes)) {
+      std::int64_t vectors = choices_.vectors;
+      while (known && vectors > 1 && vectors * lanes > columns.extent.value) vectors /= 2;
+      const ArgRegisters wide = AddArgRegisters(lowering_, stage, vectors * lanes);
+      all.push_back(
+          EachVector(lowering_.program, vectors, lanes, [&](const ExprPtr&, const ExprPtr& slot) {
+            return ArgStart(lowering_, wide, stage.combiner, slot);
+          }));
+      whole = extent / IntExpr(lanes) * lanes;
+      const std::int64_t sizes[] = {vectors * lanes, lanes};
+      all.push_back(SplitLoop(lowering_, columns.name, whole, sizes, LoopKind::kSerial,
+                              [&](const ExprPtr& base, std::int64_t size) {
+                                return EachVector(lowering_.program, size / lanes, lanes,
+                                                  [&](const ExprPtr& u, const ExprPtr& slot) {
+                                                    return step(wide, slot, base + slot,
+                                                                base / IntExpr(lanes) + u);
+                                                  });
+                              }));
+      all.push_back(JoinLanes(lowering_, stage.combiner, wide, found, vectors, lanes));
+    }
+    const std::int64_t one[] = {1};
+    all.push_back(SplitLoop(lowering_, columns.name, extent - whole, one, LoopKind::kSerial,
+                            [&](const ExprPtr& base, std::int64_t) {
+                              return step(found, zero, whole + base, whole + base);
+                            }));
+    all.push_back(StoreTo(stage, point, lowering_.Load(found.position, zero)));
+    return Nest(outer, Block(std::move(all)));
   }
 
   struct Accumulators {

@@ -69,10 +69,6 @@ class Planner {
     RowPass pass;
     pass.stages = {s};
     const int axes = static_cast<int>(stage.axes.size());
-    if (IsArg(stage.combiner)) {
-      pass.kind = PassKind::kArg;
-      return pass;
-    }
     if (stage.combiner == Combiner::kNone) {
       pass.kind = stage.spatial == plan_.row_axes ? PassKind::kScalar : PassKind::kColumns;
       for (int a = plan_.row_axes; a < axes; ++a) pass.columns.push_back(a);
@@ -82,6 +78,10 @@ class Planner {
     const int best = BestAxis(w_, stage);
     if (best < stage.spatial) {
       pass.kind = PassKind::kTile;
+      return pass;
+    }
+    if (IsArg(stage.combiner)) {
+      pass.kind = PassKind::kArg;
       return pass;
     }
     for (int a = plan_.row_axes; a < stage.spatial; ++a) pass.outer.push_back(a);

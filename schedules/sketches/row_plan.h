@@ -19,7 +19,7 @@ enum class PassKind : std::uint8_t {
   kScalar,   // one pointwise stage with a single value per row
   kColumns,  // one loop over the columns: pointwise stages, and reductions over all columns
   kTile,     // one reduction that keeps a column axis as its contiguous one: register tile
-  kArg,      // one argmax or argmin
+  kArg,      // one argmax or argmin with vectors along its reduction
 };
 
 struct RowPass {

@@ -110,8 +110,7 @@ std::optional<WindowPattern> MatchWindow(const Workload& workload) {
   }
   const OperandAccess& data = pattern.data;
   const auto lowered = [&](DataType type) {
-    return type != DataType::kC64 && type != DataType::kF8E4M3 && type != DataType::kF8E5M2 &&
-           IsInteger(type) == IsInteger(pattern.accumulator) &&
+    return type != DataType::kC64 && IsInteger(type) == IsInteger(pattern.accumulator) &&
            ByteSize(type) <= ByteSize(pattern.accumulator);
   };
   if (!slides(data) || !lowered(data.type)) return std::nullopt;

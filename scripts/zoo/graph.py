@@ -10,23 +10,30 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 OPSET = 17
-IR_VERSION = 8
 
-DTYPES = {"f32": TensorProto.FLOAT, "i64": TensorProto.INT64, "i32": TensorProto.INT32, "bool": TensorProto.BOOL}
+DTYPES = {"f32": TensorProto.FLOAT, "f64": TensorProto.DOUBLE, "f16": TensorProto.FLOAT16,
+          "i64": TensorProto.INT64, "i32": TensorProto.INT32, "i8": TensorProto.INT8, "u8": TensorProto.UINT8,
+          "bool": TensorProto.BOOL}
 
 
 class Graph:
-    """Collects nodes; `scope` prefixes names of nodes and their outputs ("layer.0/attention")."""
+    """Collects nodes; `scope` prefixes names of nodes and their outputs ("layer.0/attention").
 
-    def __init__(self, name, opset=OPSET):
+    The operator set and the IR version go together as in the ONNX project's releases; none is below IR 8 (that of
+    opset 17), unless `ir_version` asks for it. Below IR 4 initializers are inputs too.
+    """
+
+    def __init__(self, name, opset=OPSET, ir_version=None):
         self.name = name
         self.opset = opset
+        self.ir_version = ir_version or max(8, helper.find_min_ir_version_for([helper.make_opsetid("", opset)]))
         self.scope = ""
         self.inputs = []
         self.outputs = []
         self.nodes = []
         self.weight_nodes = []
         self.initializers = []
+        self.functions = []
         self.counts = {}
         self.renamed = {}
 
@@ -39,12 +46,13 @@ class Graph:
         self.renamed[value] = name
         self.outputs.append(helper.make_tensor_value_info(name, DTYPES[dtype], shape))
 
-    def weight(self, name, shape, value=None):
-        """A float weight without data; `value` fills it, by default 1/fan-in of a convolution or matrix."""
+    def weight(self, name, shape, value=None, dtype="f32"):
+        """A weight without data; `value` fills it, by default 1/fan-in of a convolution or matrix."""
         if value is None:
             value = 1.0 / max(1, int(np.prod(shape[1:])))
         self.initializers.append(numpy_helper.from_array(np.array(shape, np.int64), name + "__SHAPE"))
-        fill = helper.make_tensor("", TensorProto.FLOAT, [1], [float(np.float32(value))])
+        value = float(np.float32(value)) if dtype == "f32" else value
+        fill = helper.make_tensor("", DTYPES[dtype], [1], [value])
         self.weight_nodes.append(helper.make_node("ConstantOfShape", [name + "__SHAPE"], [name], value=fill))
         return name
 
@@ -58,28 +66,49 @@ class Graph:
         return self.op("Constant", [], value=tensor)
 
     def op(self, kind, inputs, outputs=1, name=None, **attributes):
-        """Appends a node; returns its output's name, or a list of them where `outputs` is above 1."""
+        """Appends a node; returns its output's name, or a list of them where `outputs` is above 1.
+
+        `outputs` may also list which of them the node makes, by 1 and 0: those left away are "" in the result.
+        A kind may name its domain: "com.microsoft:Gelu".
+        """
+        domain, kind = kind.split(":") if ":" in kind else (None, kind)
         base = f"{self.scope}/{name or kind}"
         number = self.counts.get(base, 0)
         self.counts[base] = number + 1
         if number:
             base = f"{base}_{number}"
-        made = [base] if outputs == 1 else [f"{base}.{position}" for position in range(outputs)]
-        node = helper.make_node(kind, list(inputs), made, **attributes)
+        wanted = [1] * outputs if isinstance(outputs, int) else outputs
+        made = [base] if outputs == 1 else [f"{base}.{position}" if there else "" for position, there in enumerate(wanted)]
+        node = helper.make_node(kind, list(inputs), made, domain=domain, **attributes)
         if kind != "Constant":  # hundreds of them: their output's name says as much
             node.name = base
         self.nodes.append(node)
         return made[0] if outputs == 1 else made
 
+    def body(self):
+        """The graph itself: of a model, or of a branch or loop inside one."""
+        rename(self.nodes, self.renamed)
+        inputs = list(self.inputs)
+        if self.ir_version < 4:
+            inputs += [helper.make_tensor_value_info(tensor.name, tensor.data_type, tensor.dims)
+                       for tensor in self.initializers]
+        return helper.make_graph(self.weight_nodes + self.nodes, self.name, inputs, self.outputs, self.initializers)
+
     def model(self):
-        for node in self.nodes:
-            for names in (node.input, node.output):
-                names[:] = [self.renamed.get(name, name) for name in names]
-        graph = helper.make_graph(self.weight_nodes + self.nodes, self.name, self.inputs, self.outputs,
-                                  self.initializers)
-        model = helper.make_model(graph, producer_name="kindred-zoo", ir_version=IR_VERSION,
-                                  opset_imports=[helper.make_opsetid("", self.opset)])
-        return model
+        domains = {node.domain for node in self.nodes} | {function.domain for function in self.functions}
+        opsets = [helper.make_opsetid("", self.opset)] + [helper.make_opsetid(name, 1) for name in sorted(domains - {""})]
+        return helper.make_model(self.body(), producer_name="kindred-zoo", ir_version=self.ir_version,
+                                 opset_imports=opsets, functions=self.functions)
+
+
+def rename(nodes, renamed):
+    """Gives values their new names, in the graphs inside of nodes too."""
+    for node in nodes:
+        for names in (node.input, node.output):
+            names[:] = [renamed.get(name, name) for name in names]
+        for attribute in node.attribute:
+            if attribute.HasField("g"):
+                rename(attribute.g.node, renamed)
 
 
 def check(model):

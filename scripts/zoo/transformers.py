@@ -1,11 +1,9 @@
-"""BERT-base (Devlin et al. 2018), GPT-2 small (Radford et al. 2019) and two blocks of a Llama (Touvron et al. 2023)
-with grouped-query attention (Ainslie et al. 2023), node for node as the usual PyTorch implementations are exported:
-shape arithmetic where the code asks a tensor for its size, normalisations and activations as the opset allows.
+"""BERT-base (Devlin et al. 2018) and GPT-2 small (Radford et al. 2019), node for node as the usual PyTorch
+implementations are exported: shape arithmetic where the code asks a tensor for its size, normalisations and
+activations as the opset allows.
 """
 
 import numpy as np
-
-from zoo.graph import Graph
 
 LOWEST = float(np.finfo(np.float32).min)
 
@@ -44,8 +42,7 @@ def decomposed_layer_norm(graph, x, name, width, epsilon):
     return graph.op("Add", [x, graph.weight(f"{name}.bias", [width], 0.01)])
 
 
-def bert_base(layers=12, width=768, heads=12, inner=3072, sequence=128, vocabulary=30522, positions=512):
-    graph = Graph("bert_base")
+def bert_base(graph, layers=12, width=768, heads=12, inner=3072, sequence=128, vocabulary=30522, positions=512):
     ids = graph.input("input_ids", "i64", [1, sequence])
     mask = graph.input("attention_mask", "i64", [1, sequence])
     segments = graph.input("token_type_ids", "i64", [1, sequence])
@@ -102,12 +99,10 @@ def bert_base(layers=12, width=768, heads=12, inner=3072, sequence=128, vocabula
     pooled = graph.op("Tanh", [pooled])
     graph.output(x, "last_hidden_state", "f32", [1, sequence, width])
     graph.output(pooled, "pooler_output", "f32", [1, width])
-    return graph.model()
 
 
-def gpt2(layers=12, width=768, heads=12, sequence=128, vocabulary=50257, positions=1024, mask_size=144):
+def gpt2(graph, layers=12, width=768, heads=12, sequence=128, vocabulary=50257, positions=1024, mask_size=144):
     """The causal mask is a slice of a constant triangle; the original's side is 1024, here 144 keeps the file small."""
-    graph = Graph("gpt2")
     ids = graph.input("input_ids", "i64", [1, sequence])
     head = width // heads
     triangle = graph.initializer("attn.bias", np.tril(np.ones((1, 1, mask_size, mask_size), bool)))
@@ -168,73 +163,3 @@ def gpt2(layers=12, width=768, heads=12, sequence=128, vocabulary=50257, positio
     x = layer_norm(x, "ln_f")
     logits = graph.op("MatMul", [x, graph.weight("lm_head.weight", [width, vocabulary], 1.0 / width)])
     graph.output(logits, "logits", "f32", [1, sequence, vocabulary])
-    return graph.model()
-
-
-def llama_block(layers=2, width=2048, heads=32, groups=8, inner=5632, sequence=128, base=10000.0):
-    """Takes hidden states, an additive mask and positions; rotary angles are computed once from the positions."""
-    graph = Graph("llama_block")
-    x = graph.input("hidden_states", "f32", [1, sequence, width])
-    mask = graph.input("attention_mask", "f32", [1, 1, sequence, sequence])
-    position_ids = graph.input("position_ids", "i64", [1, sequence])
-    head = width // heads
-
-    graph.scope = "/rotary"
-    frequencies = base ** (-np.arange(0, head, 2, dtype=np.float64) / head)
-    inverse = graph.initializer("rotary.inv_freq", frequencies.astype(np.float32)[None, :, None])
-    places = graph.op("Cast", [graph.op("Unsqueeze", [position_ids, graph.constant([1], np.int64)])], to=1)
-    angles = graph.op("Transpose", [graph.op("MatMul", [inverse, places])], perm=[0, 2, 1])
-    angles = graph.op("Concat", [angles, angles], axis=-1)
-    cosine = graph.op("Unsqueeze", [graph.op("Cos", [angles]), graph.constant([1], np.int64)])
-    sine = graph.op("Unsqueeze", [graph.op("Sin", [angles]), graph.constant([1], np.int64)])
-
-    def rms_norm(x, name):
-        mean = graph.op("ReduceMean", [graph.op("Pow", [x, graph.constant(2.0)])], axes=[-1])
-        root = graph.op("Sqrt", [graph.op("Add", [mean, graph.constant(1e-5)])])
-        x = graph.op("Mul", [x, graph.op("Div", [graph.constant(1.0), root])])
-        return graph.op("Mul", [graph.weight(f"{name}.weight", [width], 1), x])
-
-    def rotate(x):
-        last, step = graph.constant([-1], np.int64), graph.constant([1], np.int64)
-        middle = graph.constant([head // 2], np.int64)
-        left = graph.op("Slice", [x, graph.constant([0], np.int64), middle, last, step])
-        right = graph.op("Slice", [x, middle, graph.constant([np.iinfo(np.int64).max], np.int64), last, step])
-        turned = graph.op("Concat", [graph.op("Neg", [right]), left], axis=-1)
-        return graph.op("Add", [graph.op("Mul", [x, cosine]), graph.op("Mul", [turned, sine])])
-
-    def repeat_groups(x):
-        """[1, groups, sequence, head] to [1, heads, sequence, head]: each group serves heads/groups queries."""
-        repeats = heads // groups
-        x = graph.op("Unsqueeze", [x, graph.constant([2], np.int64)])
-        x = graph.op("Expand", [x, graph.constant([1, groups, repeats, sequence, head], np.int64)])
-        return graph.op("Reshape", [x, graph.constant([1, heads, sequence, head], np.int64)])
-
-    for layer in range(layers):
-        name = f"layers.{layer}"
-        graph.scope = f"/{name}/self_attn"
-
-        def project(x, part, count):
-            x = linear(graph, x, f"{name}.{part}_proj", width, count * head, bias=False)
-            x = graph.op("Reshape", [x, graph.constant([1, sequence, count, head], np.int64)])
-            return graph.op("Transpose", [x], perm=[0, 2, 1, 3])
-
-        y = rms_norm(x, f"{name}.input_layernorm")
-        query = rotate(project(y, "q", heads))
-        key = repeat_groups(rotate(project(y, "k", groups)))
-        value = repeat_groups(project(y, "v", groups))
-        key = graph.op("Transpose", [key], perm=[0, 1, 3, 2])
-        scores = graph.op("Mul", [graph.op("MatMul", [query, key]), graph.constant(float(head) ** -0.5)])
-        weights = graph.op("Softmax", [graph.op("Add", [scores, mask])], axis=-1)
-        context = graph.op("Transpose", [graph.op("MatMul", [weights, value])], perm=[0, 2, 1, 3])
-        context = graph.op("Reshape", [context, graph.constant([1, sequence, width], np.int64)])
-        x = graph.op("Add", [x, linear(graph, context, f"{name}.o_proj", width, width, bias=False)])
-
-        graph.scope = f"/{name}/mlp"
-        y = rms_norm(x, f"{name}.post_attention_layernorm")
-        gate = linear(graph, y, f"{name}.gate_proj", width, inner, bias=False)
-        gate = graph.op("Mul", [gate, graph.op("Sigmoid", [gate])])
-        y = graph.op("Mul", [gate, linear(graph, y, f"{name}.up_proj", width, inner, bias=False)])
-        x = graph.op("Add", [x, linear(graph, y, f"{name}.down_proj", inner, width, bias=False)])
-
-    graph.output(x, "output", "f32", [1, sequence, width])
-    return graph.model()

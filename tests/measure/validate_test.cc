@@ -88,6 +88,45 @@ TEST(Validate, IntegersAreExact) {
   EXPECT_EQ(FirstDifference(e, reinterpret_cast<const std::byte*>(got)), "");
 }
 
+TEST(Validate, AnIndexMayBeAnyOfItsChoices) {
+  ExpectedOutput e;
+  e.name = "Y";
+  e.type = DataType::kI32;
+  e.shape = {2};
+  e.positions.resize(1);
+  e.integral = true;
+  e.integers = {2, 0};
+  e.bounds = {2, 0};
+  e.choices = {1, 0, 1, 1, 0, 0};
+  const auto difference = [&e](std::int32_t first, std::int32_t second) {
+    const std::int32_t got[] = {first, second};
+    return FirstDifference(e, reinterpret_cast<const std::byte*>(got));
+  };
+  EXPECT_EQ(difference(2, 0), "");
+  EXPECT_EQ(difference(0, 0), "");
+  // Within the distance, but another's value.
+  EXPECT_EQ(difference(1, 0),
+            "output Y[0] is 1, expected 2 or another index whose value rounding cannot tell from "
+            "the best");
+  EXPECT_NE(difference(2, 1), "");
+  EXPECT_NE(difference(3, 0), "");
+  EXPECT_NE(difference(-1, 0), "");
+}
+
+TEST(Validate, OverflowOfF8E4M3IsNaN) {
+  ExpectedOutput e;
+  e.name = "Y";
+  e.type = DataType::kF8E4M3;
+  e.shape = {1};
+  e.positions.resize(1);
+  e.values = {440};
+  e.bounds = {0};
+  const unsigned char nan = 0x7f;
+  EXPECT_NE(FirstDifference(e, reinterpret_cast<const std::byte*>(&nan)), "");
+  e.bounds = {32};  // may round beyond 448
+  EXPECT_EQ(FirstDifference(e, reinterpret_cast<const std::byte*>(&nan)), "");
+}
+
 TEST(Validate, ReadsEveryType) {
   const auto read = [](DataType type, std::uint64_t bits) {
     return ReadElement(type, reinterpret_cast<const std::byte*>(&bits), 0);

@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -14,17 +15,19 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <set>
 #include <sstream>
 
 #include "schedules/base/seed.h"
 #include "schedules/inputs.h"
+#include "schedules/tolerance.h"
 #include "tests/schedules/interpreter.h"
 
 namespace kindred::test {
 namespace {
 
-constexpr int kPerUnit = 24;
+constexpr std::size_t kPerUnit = 24;
 constexpr std::byte kJunk{0xa5};
 
 using Entry = int (*)(void* const*, const std::int64_t*, void*);
@@ -112,33 +115,47 @@ Result<int> KernelBatch::Add(const Workload& workload, const Program& program, s
   return static_cast<int>(kernels_.size()) - 1;
 }
 
+Result<void> KernelBatch::BuildUnit(const std::string& command,
+                                    std::span<const std::size_t> kernels) {
+  const std::string stem = fmt::format("{}/unit{}", directory_, libraries_.size());
+  std::ofstream out(stem + ".c");
+  for (const std::size_t i : kernels) out << kernels_[i].source.code << "\n";
+  out.close();
+  const std::string whole =
+      fmt::format("{0} -w -shared -fPIC -o {1}.so {1}.c -lm 2> {1}.log", command, stem);
+  if (std::system(whole.c_str()) != 0)
+    return Internal(fmt::format("{}\n{}", whole, ReadFile(stem + ".log").substr(0, 4000)));
+  // OpenMP's threads outlive the kernels: their library must stay.
+  const int keep = command.find("-fopenmp") == std::string::npos ? 0 : RTLD_NODELETE;
+  void* library = dlopen((stem + ".so").c_str(), RTLD_NOW | RTLD_LOCAL | keep);
+  if (library == nullptr) return Internal(dlerror());
+  libraries_.push_back(library);
+  for (const std::size_t i : kernels) kernels_[i].library = library;
+  return {};
+}
+
 Result<void> KernelBatch::Build() {
   std::string pattern = (std::filesystem::temp_directory_path() / "kindred-test-XXXXXX").string();
   if (mkdtemp(pattern.data()) == nullptr) return Environment("no temporary directory");
   directory_ = pattern;
-  for (std::size_t first = 0; first < kernels_.size(); first += kPerUnit) {
-    const std::size_t last = std::min(first + kPerUnit, kernels_.size());
-    const std::string stem = fmt::format("{}/unit{}", directory_, first);
-    std::ofstream out(stem + ".c");
-    std::set<std::string> flags;
-    for (std::size_t i = first; i < last; ++i) {
-      out << kernels_[i].source.code << "\n";
-      for (const std::string& f : kernels_[i].source.flags)
-        if (f == "-fopenmp") flags.insert(f);
+  std::map<std::string, std::vector<std::size_t>> units;  // by how they are compiled
+  for (std::size_t i = 0; i < kernels_.size(); ++i) {
+    const KernelSource& source = kernels_[i].source;
+    std::string command = fmt::format("gcc -march=native {}", options_);
+    if (options_.empty()) {
+      command = fmt::format("{} {}", source.compiler, fmt::join(source.flags, " "));
+    } else if (std::find(source.flags.begin(), source.flags.end(), "-fopenmp") !=
+               source.flags.end()) {
+      command += " -fopenmp";
     }
-    out.close();
-    std::string command = fmt::format("gcc -march=native -w {} ", options_);
-    for (const std::string& f : flags) command += f + " ";
-    command += fmt::format("-shared -fPIC -o {0}.so {0}.c -lm 2> {0}.log", stem);
-    if (std::system(command.c_str()) != 0)
-      return Internal(fmt::format("{}\n{}", command, ReadFile(stem + ".log").substr(0, 4000)));
-    // OpenMP's threads outlive the kernels: their library must stay.
-    const int keep = flags.empty() ? 0 : RTLD_NODELETE;
-    void* library = dlopen((stem + ".so").c_str(), RTLD_NOW | RTLD_LOCAL | keep);
-    if (library == nullptr) return Internal(dlerror());
-    libraries_.push_back(library);
-    for (std::size_t i = first; i < last; ++i) kernels_[i].library = library;
+    units[command].push_back(i);
   }
+  for (const auto& [command, kernels] : units)
+    for (std::span<const std::size_t> rest = kernels; !rest.empty();) {
+      const auto unit = rest.first(std::min(kPerUnit, rest.size()));
+      KINDRED_CHECK(BuildUnit(command, unit));
+      rest = rest.subspan(unit.size());
+    }
   return {};
 }
 
@@ -202,31 +219,6 @@ std::vector<Bytes> InputBytes(const Workload& workload, std::uint64_t seed) {
   return inputs;
 }
 
-std::string FirstDifference(const Workload& workload, const std::vector<Bytes>& got,
-                            const std::vector<Bytes>& want, double relative) {
-  std::size_t output = 0;
-  for (const int id : ArgumentTensors(workload)) {
-    const Tensor& t = workload.tensors[static_cast<std::size_t>(id)];
-    if (t.role != Role::kOutput) continue;
-    const TensorValues a = FromBytes(t, got.at(output)), b = FromBytes(t, want.at(output));
-    ++output;
-    for (std::size_t i = 0; i < a.integers.size(); ++i)
-      if (a.integers[i] != b.integers[i])
-        return fmt::format("{}[{}] is {}, not {}", t.name, i, a.integers[i], b.integers[i]);
-    double scale = 0;
-    for (const double v : b.floats)
-      if (std::isfinite(v)) scale = std::max(scale, std::fabs(v));
-    const double allowed = std::max(relative, 8 * UnitRoundoff(t.type));
-    for (std::size_t i = 0; i < a.floats.size(); ++i) {
-      const double x = a.floats[i], y = b.floats[i];
-      const bool same = x == y || (std::isnan(x) && std::isnan(y));
-      if (!same && !(std::fabs(x - y) <= allowed * (scale + std::fabs(y))))
-        return fmt::format("{}[{}] is {}, not {}", t.name, i, x, y);
-    }
-  }
-  return "";
-}
-
 namespace {
 
 Path RandomPath(const Space& space, Random* random, const Choice& sketch) {
@@ -239,43 +231,77 @@ Path RandomPath(const Space& space, Random* random, const Choice& sketch) {
   return path;
 }
 
+// Values of the outputs, and how far from them a right kernel may be.
 struct Expected {
   const Workload* workload = nullptr;
-  std::vector<Bytes> inputs, outputs;
+  std::vector<Bytes> inputs;
+  std::vector<TensorValues> values, bounds, choices;
 };
 
 Expected Interpreted(const Workload& workload, std::uint64_t seed) {
-  Expected expected{&workload, InputBytes(workload, seed), {}};
-  std::vector<TensorValues> values(workload.tensors.size());
+  Expected expected{&workload, InputBytes(workload, seed), {}, {}, {}};
+  const ReferenceWorkload reference = WithErrorBounds(workload);
+  std::vector<TensorValues> values(reference.workload.tensors.size());
   std::size_t next = 0;
   for (const int id : ArgumentTensors(workload)) {
     const Tensor& t = workload.tensors[static_cast<std::size_t>(id)];
     if (t.role != Role::kOutput)
       values[static_cast<std::size_t>(id)] = FromBytes(t, expected.inputs[next++]);
   }
-  values = Interpret(workload, std::move(values), {.round = false});
-  for (const int id : ArgumentTensors(workload)) {
-    const Tensor& t = workload.tensors[static_cast<std::size_t>(id)];
-    if (t.role == Role::kOutput)
-      expected.outputs.push_back(ToBytes(t, values[static_cast<std::size_t>(id)]));
+  values = Interpret(reference.workload, std::move(values));
+  for (const auto& output : reference.outputs) {
+    expected.values.push_back(values[static_cast<std::size_t>(output.value)]);
+    expected.bounds.push_back(values[static_cast<std::size_t>(output.bound)]);
+    expected.choices.push_back(
+        output.choices < 0 ? TensorValues{} : values[static_cast<std::size_t>(output.choices)]);
   }
   return expected;
 }
 
-std::string Compare(KernelBatch& batch, int kernel, const Expected& expected, double relative) {
+// "" or the first element out of bounds.
+std::string FirstDifference(const Expected& expected, const std::vector<Bytes>& outputs) {
+  std::size_t output = 0;
+  for (const int id : ArgumentTensors(*expected.workload)) {
+    const Tensor& t = expected.workload->tensors[static_cast<std::size_t>(id)];
+    if (t.role != Role::kOutput) continue;
+    const TensorValues got = FromBytes(t, outputs.at(output)), &want = expected.values[output];
+    const std::vector<double>& bounds = expected.bounds[output].floats;
+    const std::vector<std::int64_t>& choices = expected.choices[output++].integers;
+    for (std::size_t i = 0; i < bounds.size(); ++i) {
+      if (IsInteger(t.type)) {
+        const std::int64_t index = got.integers[i];
+        const auto count = static_cast<std::int64_t>(choices.size() / bounds.size());
+        const bool right =
+            choices.empty() ? std::fabs(static_cast<double>(index - want.integers[i])) <= bounds[i]
+                            : index >= 0 && index < count &&
+                                  choices[i * static_cast<std::size_t>(count) +
+                                          static_cast<std::size_t>(index)] != 0;
+        if (!right)
+          return fmt::format("{}[{}] is {}, not {}", t.name, i, got.integers[i], want.integers[i]);
+        continue;
+      }
+      const double x = got.floats[i], y = want.floats[i];
+      const bool same = x == y || (std::isnan(x) && std::isnan(y));
+      if (!same && !(std::fabs(x - y) <= bounds[i]))
+        return fmt::format("{}[{}] is {}, not {} +- {}", t.name, i, x, y, bounds[i]);
+    }
+  }
+  return "";
+}
+
+std::string Compare(KernelBatch& batch, int kernel, const Expected& expected) {
   std::vector<std::int64_t> extents;
   for (const Symbol& s : expected.workload->symbols)
     extents.push_back(s.likely.empty() ? s.high : s.likely[0]);
   const auto outputs = batch.Run(kernel, expected.inputs, extents);
-  return outputs ? FirstDifference(*expected.workload, *outputs, expected.outputs, relative)
-                 : outputs.error().message;
+  return outputs ? FirstDifference(expected, *outputs) : outputs.error().message;
 }
 
 }  // namespace
 
 std::string CompareWithInterpreter(KernelBatch& batch, int kernel, const Workload& workload,
-                                   std::uint64_t seed, double relative) {
-  return Compare(batch, kernel, Interpreted(workload, seed), relative);
+                                   std::uint64_t seed) {
+  return Compare(batch, kernel, Interpreted(workload, seed));
 }
 
 std::vector<Path> RandomPaths(const Space& space, int count, std::uint64_t seed) {
@@ -294,7 +320,7 @@ std::vector<std::string> DifferentialTest(const std::vector<Workload>& workloads
                                           const Target& target,
                                           const DifferentialOptions& options) {
   std::vector<std::string> complaints;
-  KernelBatch batch(target);
+  KernelBatch batch(target, options.options);
   std::vector<std::size_t> workload_of;
   for (std::size_t w = 0; w < workloads.size(); ++w) {
     const auto space = MakeSpace(workloads[w], target);
@@ -334,7 +360,7 @@ std::vector<std::string> DifferentialTest(const std::vector<Workload>& workloads
   for (int k = 0; k < batch.size(); ++k) {
     const std::size_t w = workload_of[static_cast<std::size_t>(k)];
     if (expected.workload != &workloads[w]) expected = Interpreted(workloads[w], options.seed);
-    const std::string bad = Compare(batch, k, expected, options.relative);
+    const std::string bad = Compare(batch, k, expected);
     if (!bad.empty()) complaints.push_back(batch.Label(k) + ": " + bad);
   }
   return complaints;

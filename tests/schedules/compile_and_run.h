@@ -13,6 +13,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,7 @@ using Bytes = std::vector<std::byte>;
 
 class KernelBatch {
  public:
+  // `options`: of gcc, for all kernels; empty: each one's own compiler and flags.
   explicit KernelBatch(Target target, std::string options = "-O1")
       : target_(std::move(target)), options_(std::move(options)) {}
   ~KernelBatch();
@@ -46,8 +48,8 @@ class KernelBatch {
   Result<std::vector<Bytes>> Run(int kernel, const std::vector<Bytes>& inputs,
                                  const std::vector<std::int64_t>& extents = {});
 
-  const std::string& Code(int kernel) const {
-    return kernels_[static_cast<std::size_t>(kernel)].source.code;
+  const KernelSource& Source(int kernel) const {
+    return kernels_[static_cast<std::size_t>(kernel)].source;
   }
   const std::string& Label(int kernel) const {
     return kernels_[static_cast<std::size_t>(kernel)].label;
@@ -61,6 +63,8 @@ class KernelBatch {
     std::string label;
     void* library = nullptr;
   };
+  // Compiles these kernels as one translation unit.
+  Result<void> BuildUnit(const std::string& command, std::span<const std::size_t> kernels);
   Result<std::vector<Bytes>> RunOnce(const Kernel& kernel, const std::vector<Bytes>& inputs,
                                      const std::vector<std::int64_t>& extents, bool guard_behind);
 
@@ -74,26 +78,21 @@ class KernelBatch {
 // One buffer per input and weight, filled by FillInput.
 std::vector<Bytes> InputBytes(const Workload& workload, std::uint64_t seed);
 
-// "" if every element of `got` is within tolerance of `want`; else the first bad one, for people.
-// Floats: |got - want| <= relative * (scale + |want|), scale = the largest |want| of the tensor,
-// with `relative` no smaller than a few units of roundoff of the tensor's type; integers: equal.
-std::string FirstDifference(const Workload& workload, const std::vector<Bytes>& got,
-                            const std::vector<Bytes>& want, double relative);
-
 // `count` complete paths, each choice random; the first path takes the first option everywhere.
 std::vector<Path> RandomPaths(const Space& space, int count, std::uint64_t seed);
 
-// Runs the kernel on random inputs and compares with the interpreter: "" or the complaint.
+// Runs the kernel on random inputs and compares it with the interpreter in f64, within the error
+// bounds of schedules/tolerance.h: "" or the complaint.
 std::string CompareWithInterpreter(KernelBatch& batch, int kernel, const Workload& workload,
-                                   std::uint64_t seed, double relative);
+                                   std::uint64_t seed);
 
 // Lowers random paths of the workload's space (all sketches, or those named), and runs each against
 // the interpreter. Returns complaints.
 struct DifferentialOptions {
   int paths_per_sketch = 4;
   std::string sketch = {};  // empty: all
-  double relative = 2e-5;
   std::uint64_t seed = 1;
+  std::string options = "-O1";  // as KernelBatch's
 };
 std::vector<std::string> DifferentialTest(const std::vector<Workload>& workloads,
                                           const Target& target, const DifferentialOptions& options);

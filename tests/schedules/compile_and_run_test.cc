@@ -32,7 +32,7 @@ std::string Complaint(std::int64_t read_offset, std::int64_t write_offset, doubl
   if (!added_kernel) return added_kernel.error().message;
   const auto built = batch.Build();
   if (!built) return built.error().message;
-  return CompareWithInterpreter(batch, 0, *w, 3, 1e-6);
+  return CompareWithInterpreter(batch, 0, *w, 3);
 }
 
 TEST(KernelBatch, FindsWrongValuesAndEveryTouchedNeighbour) {

@@ -50,6 +50,7 @@ TEST(DataType, KnownEncodings) {
   EXPECT_EQ(bits16(DataType::kBF16, 1.0), 0x3f80);
   EXPECT_EQ(bits16(DataType::kBF16, 3.140625), 0x4049);
   EXPECT_TRUE(std::isnan(RoundTo(DataType::kF8E4M3, 500.0)));
+  EXPECT_TRUE(std::isnan(RoundTo(DataType::kF8E4M3, -std::numeric_limits<double>::infinity())));
   EXPECT_EQ(RoundTo(DataType::kF8E4M3, 440.0), 448.0);
 }
 

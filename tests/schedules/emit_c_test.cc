@@ -190,10 +190,10 @@ TEST(EmitC, ConstructsOfPrograms) {
   test::KernelBatch batch(test::TestTarget(32));
   const auto added = batch.Add(w, p, "constructs");
   ASSERT_TRUE(added) << added.error().message;
-  EXPECT_THAT(batch.Code(0), testing::HasSubstr("kd_reduce_add_f32x8(acc_0)"));
+  EXPECT_THAT(batch.Source(0).code, testing::HasSubstr("kd_reduce_add_f32x8(acc_0)"));
   const auto built = batch.Build();
-  ASSERT_TRUE(built) << built.error().message << batch.Code(0);
-  EXPECT_EQ(test::CompareWithInterpreter(batch, 0, w, 5, 1e-6), "");
+  ASSERT_TRUE(built) << built.error().message << batch.Source(0).code;
+  EXPECT_EQ(test::CompareWithInterpreter(batch, 0, w, 5), "");
 }
 
 TEST(EmitC, SameProgramSameText) {

@@ -44,7 +44,7 @@ TEST(PlainLoopNest, AgreesWithTheInterpreter) {
   ASSERT_TRUE(built) << built.error().message;
   for (int k = 0; k < batch.size(); ++k) {
     const Workload& w = workloads[static_cast<std::size_t>(k)];
-    const std::string bad = test::CompareWithInterpreter(batch, k, w, 11, 2e-5);
+    const std::string bad = test::CompareWithInterpreter(batch, k, w, 11);
     EXPECT_EQ(bad, "") << w.name;
   }
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <complex>
 #include <cstdio>
 #include <cstdlib>
 #include <limits>
@@ -15,6 +16,7 @@ namespace {
 struct Scalar {
   double f = 0;
   std::int64_t i = 0;
+  double imaginary = 0;
 };
 
 std::int64_t Wrap(DataType type, std::int64_t value) {
@@ -40,15 +42,22 @@ class Machine {
     const Tensor& tensor = workload_.tensors[static_cast<std::size_t>(stage.tensor)];
     TensorValues& out = tensors_[static_cast<std::size_t>(stage.tensor)];
     const auto elements = static_cast<std::size_t>(Elements(tensor));
-    (IsFloat(tensor.type) ? out.floats.resize(elements) : out.integers.resize(elements));
+    if (IsInteger(tensor.type))
+      out.integers.resize(elements);
+    else
+      out.floats.resize(tensor.type == DataType::kC64 ? 2 * elements : elements);
     point_.assign(stage.axes.size(), 0);
     std::size_t at = 0;
     do {
       const Scalar value = Combine(stage);
-      if (IsFloat(tensor.type))
+      if (tensor.type == DataType::kC64) {
+        out.floats[at++] = Round(DataType::kF32, value.f);
+        out.floats[at++] = Round(DataType::kF32, value.imaginary);
+      } else if (IsFloat(tensor.type)) {
         out.floats[at++] = Round(tensor.type, value.f);
-      else
+      } else {
         out.integers[at++] = Wrap(tensor.type, value.i);
+      }
     } while (Step(stage, 0, stage.spatial));
   }
 
@@ -71,7 +80,12 @@ class Machine {
     const bool arg = stage.combiner == Combiner::kArgMax || stage.combiner == Combiner::kArgMin;
     Scalar total;
     std::int64_t best = 0;
-    bool first = true;
+    bool first = !arg;
+    if (arg) {
+      const bool max = stage.combiner == Combiner::kArgMax;
+      const double infinity = std::numeric_limits<double>::infinity();
+      total = {max ? -infinity : infinity, max ? IntegerLowest(type) : IntegerHighest(type)};
+    }
     do {
       const Scalar value = Convert(Eval(*stage.body), stage.body->type, type);
       if (first) {
@@ -94,6 +108,8 @@ class Machine {
   }
 
   Scalar Convert(Scalar v, DataType from, DataType to) const {
+    if (to == DataType::kC64)
+      return {Round(DataType::kF32, v.f), 0, Round(DataType::kF32, v.imaginary)};
     if (to == DataType::kBool) return {0, IsFloat(from) ? v.f != 0 : v.i != 0};
     if (IsFloat(from) && IsFloat(to)) return {Round(to, v.f), 0};
     if (IsFloat(from)) {
@@ -104,7 +120,18 @@ class Machine {
     return {0, Wrap(to, v.i)};
   }
 
+  Scalar ComplexBinary(Op op, Scalar a, Scalar b) const {
+    const std::complex<double> x(a.f, a.imaginary), y(b.f, b.imaginary);
+    const std::complex<double> r = op == Op::kAdd   ? x + y
+                                   : op == Op::kSub ? x - y
+                                   : op == Op::kMul ? x * y
+                                                    : x / y;
+    return {Round(DataType::kF32, r.real()), 0, Round(DataType::kF32, r.imag())};
+  }
+
   Scalar Binary(Op op, DataType type, Scalar a, Scalar b) const {
+    if (op == Op::kComplex) return {a.f, 0, b.f};
+    if (type == DataType::kC64) return ComplexBinary(op, a, b);
     if (IsFloat(type)) {
       double r = 0;
       switch (op) {
@@ -178,6 +205,7 @@ class Machine {
   Scalar Read(const Expr& load, std::int64_t place) const {
     const TensorValues& values = tensors_[static_cast<std::size_t>(load.index)];
     const auto i = static_cast<std::size_t>(place);
+    if (load.type == DataType::kC64) return {values.floats[2 * i], 0, values.floats[2 * i + 1]};
     return IsFloat(load.type) ? Scalar{values.floats[i], 0} : Scalar{0, values.integers[i]};
   }
 
@@ -217,6 +245,17 @@ class Machine {
     }
     if (e.args.size() == 2) return Binary(e.op, e.type, Eval(*e.args[0]), Eval(*e.args[1]));
     const Scalar a = Eval(*e.args[0]);
+    switch (e.op) {
+      case Op::kReal: return {a.f};
+      case Op::kImag: return {a.imaginary};
+      case Op::kConj: return {a.f, 0, -a.imaginary};
+      case Op::kAbs:
+        if (e.args[0]->type == DataType::kC64)
+          return {Round(DataType::kF32, std::hypot(a.f, a.imaginary))};
+        break;
+      default: break;
+    }
+    if (e.type == DataType::kC64) return {-a.f, 0, -a.imaginary};
     if (IsFloat(e.type)) return {Round(e.type, Math(e.op, a.f)), 0};
     const auto negative = static_cast<std::int64_t>(-static_cast<std::uint64_t>(a.i));
     return {0, Wrap(e.type, e.op == Op::kAbs && a.i >= 0 ? a.i : negative)};
@@ -239,6 +278,11 @@ std::vector<TensorValues> Interpret(const Workload& workload, std::vector<Tensor
 
 TensorValues FromBytes(const Tensor& tensor, std::span<const std::byte> bytes) {
   TensorValues values;
+  if (tensor.type == DataType::kC64) {
+    for (std::size_t at = 0; at + 4 <= bytes.size(); at += 4)
+      values.floats.push_back(LoadFloat(DataType::kF32, bytes.data() + at));
+    return values;
+  }
   const auto size = static_cast<std::size_t>(ByteSize(tensor.type));
   for (std::size_t at = 0; at + size <= bytes.size(); at += size) {
     if (IsFloat(tensor.type))
@@ -250,11 +294,13 @@ TensorValues FromBytes(const Tensor& tensor, std::span<const std::byte> bytes) {
 }
 
 std::vector<std::byte> ToBytes(const Tensor& tensor, const TensorValues& values) {
-  const auto size = static_cast<std::size_t>(ByteSize(tensor.type));
+  const bool complex = tensor.type == DataType::kC64;
+  const DataType part = complex ? DataType::kF32 : tensor.type;
+  const auto size = static_cast<std::size_t>(ByteSize(part));
   std::vector<std::byte> bytes(static_cast<std::size_t>(Bytes(tensor)));
   for (std::size_t i = 0; i * size < bytes.size(); ++i) {
-    if (IsFloat(tensor.type))
-      StoreFloat(tensor.type, values.floats[i], bytes.data() + i * size);
+    if (IsFloat(part))
+      StoreFloat(part, values.floats[i], bytes.data() + i * size);
     else
       StoreInteger(tensor.type, values.integers[i], bytes.data() + i * size);
   }

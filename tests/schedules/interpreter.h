@@ -13,7 +13,8 @@
 
 namespace kindred {
 
-// The elements of one tensor, row-major: `floats` of floating types, `integers` of integer types.
+// The elements of one tensor, row-major: `floats` of floating types, `integers` of integer types. Of
+// c64 real and imaginary parts in turn.
 struct TensorValues {
   std::vector<double> floats;
   std::vector<std::int64_t> integers;
@@ -27,8 +28,8 @@ struct InterpreterOptions {
 };
 
 // `tensors` has an entry per tensor of the workload, filled for inputs and weights; returns all of
-// them filled. The workload must satisfy CheckWorkload and be free of c64; symbolic extents stand
-// at their default value. A read outside a tensor, which CheckWorkload promises cannot happen, ends
+// them filled. The workload must satisfy CheckWorkload; symbolic extents stand at their default
+// value. A read outside a tensor, which CheckWorkload promises cannot happen, ends
 // the test program with std::abort and a message.
 std::vector<TensorValues> Interpret(const Workload& workload, std::vector<TensorValues> tensors,
                                     const InterpreterOptions& options = {});

@@ -84,17 +84,6 @@ TEST(Space, ASiblingsPathTakesTheNearestOptions) {
   EXPECT_EQ(PathToJson(small->Adapt(*path)), R"({"sketch":"rows","rows":2,"vectors":2})");
 }
 
-TEST(Space, TypesWithoutALoweringAreAnError) {
-  for (const char* text : {"input X: f8e4m3[4]\noutput Y[i] = f32(X[i]) * 2\n",
-                           "input X: f32[4]\noutput Y[i] = f32(f8e5m2(X[i]))\n"}) {
-    const auto space = MakeSpace(Parse(text), test::TestTarget());
-    const auto candidate = space->Lower(test::RandomPaths(*space, 1, 1)[0]);
-    ASSERT_FALSE(candidate) << text;
-    EXPECT_EQ(candidate.error().kind, ErrorKind::kUnsupported);
-    EXPECT_THAT(candidate.error().message, testing::HasSubstr("f8"));
-  }
-}
-
 TEST(Space, DifferentDecisionsWithEqualProgramsHaveEqualKeys) {
   // One row of 16 columns: more rows or vectors side by side change nothing.
   const auto space =

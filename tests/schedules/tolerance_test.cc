@@ -125,18 +125,65 @@ TEST(WithErrorBounds, CopiesAndIntegersAreExact) {
 }
 
 TEST(WithErrorBounds, TiesOfInexactValuesAllowEitherIndex) {
-  // Two columns whose sums are equal but for rounding: either index is right, a third is not.
+  // Columns whose values are equal but for rounding: each is right, those between them are not.
   const Workload w = *ParseWorkload(
-      "input X: f32[2,3]\nS[i,j] = X[i,j] * 3 / 3\noutput A[i] = argmax[j](S[i,j])\n");
+      "input X: f32[2,4]\nS[i,j] = X[i,j] * 3 / 3\noutput A[i] = argmax[j](S[i,j])\n"
+      "output B[i] = argmin[j](S[i,j])\noutput C[i] = argmax[j](X[i,j])\n");
   const ReferenceWorkload reference = WithErrorBounds(w);
+  ASSERT_TRUE(CheckWorkload(reference.workload));
   std::vector<TensorValues> values(reference.workload.tensors.size());
-  values[0].floats = {0.5, 0.1, 0.5, 0.25, 0.75, 0.5};
+  values[0].floats = {0.5, 0.1, std::nextafter(0.5f, 0.f), 0.25, 0.25, 0.75, 0.5, 0.25};
   values = Interpret(reference.workload, values);
-  const auto& bound = values[static_cast<std::size_t>(reference.outputs[0].bound)].floats;
-  EXPECT_EQ(values[static_cast<std::size_t>(reference.outputs[0].value)].integers,
-            (std::vector<std::int64_t>{0, 1}));
-  EXPECT_EQ(bound[0], 2);
-  EXPECT_EQ(bound[1], 0);
+  const auto integers = [&](int tensor) {
+    return values[static_cast<std::size_t>(tensor)].integers;
+  };
+  const auto bounds = [&](std::size_t output) {
+    return values[static_cast<std::size_t>(reference.outputs[output].bound)].floats;
+  };
+  using Integers = std::vector<std::int64_t>;
+  using Numbers = std::vector<double>;
+  EXPECT_EQ(integers(reference.outputs[0].value), (Integers{0, 1}));
+  EXPECT_EQ(bounds(0), (Numbers{2, 0}));
+  EXPECT_EQ(integers(reference.outputs[0].choices), (Integers{1, 0, 1, 0, 0, 1, 0, 0}));
+  EXPECT_EQ(integers(reference.outputs[1].value), (Integers{1, 0}));
+  EXPECT_EQ(integers(reference.outputs[1].choices), (Integers{0, 1, 0, 0, 1, 0, 0, 1}));
+  // What is compared exactly has one answer.
+  EXPECT_EQ(reference.outputs[2].choices, -1);
+  EXPECT_EQ(bounds(2), (Numbers{0, 0}));
+}
+
+TEST(WithErrorBounds, NarrowResultsAreRightToTheBit) {
+  // 0.3 and 3 round to one number whatever the error; 17/16 lies in the middle of 1 and 9/8.
+  const Workload w = *ParseWorkload(
+      "input X: f32[3]\noutput E: f8e4m3[i] = X[i]\noutput C: f8e4m3[i] = X[i] * 3 / 3\n"
+      "Q: f8e4m3[i] = X[i] * 3 / 3\noutput S[] = sum[i](Q[i])\n");
+  const ReferenceWorkload reference = WithErrorBounds(w);
+  ASSERT_TRUE(CheckWorkload(reference.workload));
+  std::vector<TensorValues> values(reference.workload.tensors.size());
+  values[0].floats = {0.3f, 3, 1.0625};
+  values = Interpret(reference.workload, values);
+  const auto floats = [&](int tensor) { return values[static_cast<std::size_t>(tensor)].floats; };
+  using Numbers = std::vector<double>;
+  EXPECT_EQ(floats(reference.outputs[0].value), (Numbers{0.3125, 3, 1}));
+  EXPECT_EQ(floats(reference.outputs[0].bound), (Numbers{0, 0, 0}));
+  EXPECT_EQ(floats(reference.outputs[1].value), (Numbers{0.3125, 3, 1}));
+  EXPECT_EQ(floats(reference.outputs[1].bound), (Numbers{0, 0, 0.125}));
+  // A rounded temporary is what its readers read.
+  EXPECT_EQ(floats(reference.outputs[2].value), (Numbers{4.3125}));
+  EXPECT_LT(floats(reference.outputs[2].bound)[0], 1.1);
+}
+
+TEST(WithErrorBounds, OverflowOfNarrowTypesIsBounded) {
+  for (const char* type : {"f8e4m3", "f8e5m2", "f16", "bf16"}) {
+    const Workload w =
+        *ParseWorkload("input X: f32[4]\noutput Y: " + std::string(type) + "[i] = X[i] * 3 / 3\n");
+    const ReferenceWorkload reference = WithErrorBounds(w);
+    std::vector<TensorValues> values(reference.workload.tensors.size());
+    values[0].floats = {463.99999f, 61439.99f, 65519.99f, 1e30f};
+    values = Interpret(reference.workload, values);
+    for (const double bound : values[static_cast<std::size_t>(reference.outputs[0].bound)].floats)
+      EXPECT_FALSE(std::isnan(bound)) << type;
+  }
 }
 
 TEST(WithErrorBounds, ComparisonsNearEqualityAllowEitherBranch) {

@@ -2,11 +2,16 @@
 #include "tuner/answer.h"
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
+#include "cost_model/family_models.h"
+#include "cost_model/features.h"
+#include "cost_model/prior.h"
 #include "database/sqlite_log.h"
 #include "schedules/emit_c.h"
 #include "schedules/text_form.h"
 #include "search/searcher.h"
+#include "tuner/families.h"
 #include "tuner/record_mapping.h"
 
 namespace kindred {
@@ -120,11 +125,50 @@ TEST_F(Answer, ModelsOfAnotherVersionAreNamedAndNotUsed) {
   EXPECT_TRUE(package.provenance.contains("models"));
 }
 
-TEST_F(Answer, TypesWithoutKernelsAreRefused) {
-  const auto answer = AnswerQuery(
-      nullptr, {*ParseWorkload("input X: f8e4m3[8]\noutput Y[i] = X[i]\n"), Target{}, {}});
-  ASSERT_FALSE(answer);
-  EXPECT_EQ(answer.error().kind, ErrorKind::kUnsupported);
+TEST_F(Answer, PredictionsComeFromTheFamilyThatWouldTakeTheWorkloadIn) {
+  const Target target;
+  const auto canonical = [](const std::string& text) { return Canonicalize(*ParseWorkload(text)); };
+  const std::vector<CanonicalWorkload> known = {canonical(Matmul(64)), canonical(Matmul(1 << 22))};
+  FamilyModels::Options options;
+  options.pooled_rounds = 1;  // leaves something to learn to the families
+  FamilyModels models(target, options);
+  nlohmann::json families = nlohmann::json::array();
+  for (int family = 0; family < 2; ++family) {
+    const Workload& workload = known[static_cast<std::size_t>(family)].workload;
+    const int task = models.AddTask(workload, family);
+    const auto space = MakeSpace(workload, target);
+    const auto searcher = MakeRandomSearcher(*space, 3);
+    for (const Candidate& candidate : searcher->Propose(64)) {
+      auto features = ExtractFeatures(*candidate.program, workload, target);
+      const double prior = PriorNs(features, workload, target);
+      models.Observe({task, std::move(features), prior * (family == 0 ? 8 : 64)});
+    }
+    const FamilyDescriptor own = DescribeFamily(workload);
+    families.push_back({{"id", "f" + std::to_string(family)},
+                        {"structure", own.structure.Hex()},
+                        {"centre", own.descriptors}});
+  }
+  ASSERT_TRUE(models.Train());
+  LogBatch batch;
+  batch.targets.push_back(ToRecord(target));
+  ModelRecord record;
+  record.target = batch.targets[0].id;
+  record.name = "families";
+  record.blob = models.Save();
+  batch.models.push_back(record);
+  ASSERT_TRUE(log_->Append(batch));
+  const KernelPackage pooled = Ask(Matmul(96), log_.get());
+  EXPECT_EQ(pooled.match, MatchLevel::kPredicted);
+  EXPECT_FALSE(pooled.provenance.contains("family"));
+  batch.models[0].metrics = nlohmann::json{{"families", families}}.dump();
+  ASSERT_TRUE(log_->Append(batch));
+  const KernelPackage near = Ask(Matmul(96), log_.get());
+  EXPECT_EQ(near.match, MatchLevel::kPredicted);
+  EXPECT_EQ(near.provenance["family"], "f0");
+  EXPECT_NE(near.statistics["predicted_ns"], pooled.statistics["predicted_ns"]);
+  EXPECT_EQ(Ask(Matmul(1 << 21), log_.get()).provenance["family"], "f1");
+  EXPECT_FALSE(Ask("input X: f32[8,8]\noutput Y[i,j] = relu(X[i,j])\n", log_.get())
+                   .provenance.contains("family"));
 }
 
 }  // namespace

@@ -48,6 +48,21 @@ TEST(Families, FarShapesOpenTheirOwn) {
   EXPECT_EQ(FormFamilies(tasks).size(), 2u);
 }
 
+TEST(Families, LinkedTasksShareOneHoweverFarApart) {
+  const std::vector<FamilyDescriptor> tasks = {
+      Describe(Matmul(2, 2, 2)), Describe(Matmul(4096, 4096, 4096)), Describe(Softmax(64, 64)),
+      Describe(Matmul(2, 2, 4))};
+  const std::vector<std::pair<int, int>> links = {{0, 1}, {0, 2}};
+  const auto families = FormFamilies(tasks, links);
+  std::vector<int> family_of(tasks.size(), -1);
+  for (std::size_t f = 0; f < families.size(); ++f)
+    for (const int member : families[f].members)
+      family_of[static_cast<std::size_t>(member)] = static_cast<int>(f);
+  EXPECT_EQ(family_of[0], family_of[1]);
+  EXPECT_NE(family_of[0], family_of[2]) << "families never cross structures";
+  EXPECT_NE(family_of[0], family_of[3]) << "linked tasks move as their mean";
+}
+
 TEST(Families, EveryTaskInExactlyOneWhateverTheOrder) {
   std::vector<FamilyDescriptor> tasks;
   for (int size : {8, 16, 700, 1024, 4096, 31}) tasks.push_back(Describe(Matmul(size, size, 64)));

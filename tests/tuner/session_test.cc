@@ -4,10 +4,13 @@
 
 #include <set>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "database/sqlite_log.h"
 #include "schedules/text_form.h"
+#include "tuner/report/tune_report.h"
 
 namespace kindred {
 namespace {
@@ -17,8 +20,10 @@ class SourceRunner : public Runner {
   Result<std::vector<Outcome>> Measure(const MeasureJob& job,
                                        const std::function<bool()>& stop) override {
     std::vector<Outcome> outcomes;
+    if (job.reference) references.push_back(*job.workload);
     for (const KernelSource& kernel : job.candidates) {
       if (stop() || measured == limit) break;
+      if (measured == error_after) return error;
       Outcome outcome;
       const Hash128 hash = HashOf(kernel.code);
       if (!job.reference) {
@@ -44,7 +49,10 @@ class SourceRunner : public Runner {
 
   int measured = 0;
   int limit = -1;
+  int error_after = -1;  // so many trials: every further call fails
+  Error error;
   std::set<std::string> seen;
+  std::vector<Workload> references;  // whose plain loop nests were timed
 };
 
 std::vector<TuningInput> Inputs() {
@@ -181,6 +189,142 @@ TEST(Session, AnotherSessionOnTheSameLogMeasuresNothingAgain) {
   for (const std::string& decision : first) keys.insert(decision.substr(decision.rfind(' ')));
   for (const std::string& decision : harness.Decisions())
     EXPECT_FALSE(keys.contains(decision.substr(decision.rfind(' ')))) << decision;
+}
+
+TEST(Session, WhatIsTooLargeIsLeftOutAndTheOthersGoOn) {
+  const auto log = *OpenSqliteLog(":memory:", OpenMode::kReadWrite);
+  std::vector<TuningInput> inputs = Inputs();
+  ImportedTask large = inputs[0].model.tasks[0];
+  large.workload = *ParseWorkload("input X: f32[300000,100000]\noutput Y[i,j] = relu(X[i,j])\n");
+  large.canonical = Canonicalize(large.workload);
+  inputs[0].model.tasks.insert(inputs[0].model.tasks.begin() + 1, large);
+  TuneOptions options = Options();
+  options.limits.memory_bytes = 100e9;
+  for (int run = 0; run < 2; ++run) {  // again: nothing more to do
+    SourceRunner runner;
+    auto session = TuningSession::Open(inputs, Target{}, options, runner, *log);
+    ASSERT_TRUE(session) << session.error().message;
+    Progress progress(Progress::Style::kQuiet);
+    ASSERT_TRUE((*session)->Run([] { return false; }, progress));
+    EXPECT_THAT((*session)->tasks()[1].left_out, testing::HasSubstr("memory"));
+    EXPECT_EQ((*session)->tasks()[1].trials, 0);
+    EXPECT_EQ((*session)->trials(), 60);
+    EXPECT_EQ(runner.measured, run == 0 ? 60 : 0);
+    const std::string text = TuneReportText(**session);
+    EXPECT_THAT(text, testing::HasSubstr("left out: task: measuring it takes about"));
+    EXPECT_EQ(TuneReportJson(**session)["tasks"][1]["left_out"], (*session)->tasks()[1].left_out);
+  }
+  options.limits.memory_bytes = 1;
+  SourceRunner runner;
+  const auto none = TuningSession::Open(inputs, Target{}, options, runner, *log);
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().kind, ErrorKind::kUnsupported);
+}
+
+TEST(Session, APlainLoopNestThatRunsTooLongIsNotTimedButTuned) {
+  const auto log = *OpenSqliteLog(":memory:", OpenMode::kReadWrite);
+  TuneOptions options = Options();
+  options.limits.untuned_s = 0.7e-3;  // the first task takes 2 * 64 * 96 * 80 = 983,040 operations
+  SourceRunner runner;
+  const auto session = *TuningSession::Open(Inputs(), Target{}, options, runner, *log);
+  Progress progress(Progress::Style::kQuiet);
+  ASSERT_TRUE(session->Run([] { return false; }, progress));
+  EXPECT_EQ(runner.references.size(), 1u);
+  EXPECT_EQ(session->tasks()[0].untuned_ns, 0);
+  EXPECT_FALSE(session->tasks()[0].untuned_message.empty());
+  EXPECT_GT(session->tasks()[0].best_ns, 0);
+  EXPECT_EQ(session->trials(), 60);
+  EXPECT_THAT(TuneReportText(*session), testing::HasSubstr("not timed untuned: task: "));
+}
+
+TEST(Session, AWorkloadThatCannotBeMeasuredDoesNotEndTheRun) {
+  for (const int after : {0, 11, 16}) {
+    const auto log = *OpenSqliteLog(":memory:", OpenMode::kReadWrite);
+    SourceRunner runner;
+    runner.error_after = after;
+    runner.error = Internal("the reference program crashed");
+    Progress progress(Progress::Style::kQuiet);
+    {
+      const auto session = *TuningSession::Open(Inputs(), Target{}, Options(), runner, *log);
+      const auto done = session->Run([] { return false; }, progress);
+      ASSERT_TRUE(done) << done.error().message;
+      for (const TuneTask& task : session->tasks())
+        EXPECT_EQ(task.left_out, "the reference program crashed");
+      EXPECT_TRUE(log->Verify()->empty());
+    }
+    // The same command tries again, and goes on from what the log holds.
+    SourceRunner repaired;
+    const auto session = *TuningSession::Open(Inputs(), Target{}, Options(), repaired, *log);
+    ASSERT_TRUE(session->Run([] { return false; }, progress));
+    EXPECT_EQ(session->trials(), 60) << after;
+    for (const TuneTask& task : session->tasks()) EXPECT_TRUE(task.left_out.empty());
+    TrialFilter failed;
+    failed.status = "run_error";
+    for (const TrialRecord& trial : *log->Trials(failed))
+      EXPECT_EQ(trial.message, "the reference program crashed");
+  }
+}
+
+TEST(Session, WrongSurroundingsEndTheRun) {
+  const auto log = *OpenSqliteLog(":memory:", OpenMode::kReadWrite);
+  SourceRunner runner;
+  runner.error_after = 11;
+  runner.error = Environment("the disk is full");
+  Progress progress(Progress::Style::kQuiet);
+  const auto session = *TuningSession::Open(Inputs(), Target{}, Options(), runner, *log);
+  const auto done = session->Run([] { return false; }, progress);
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().message, "the disk is full");
+}
+
+TEST(Session, BindingsMakeItAnother) {
+  const auto log = *OpenSqliteLog(":memory:", OpenMode::kReadWrite);
+  SourceRunner runner;
+  const auto id = [&](std::map<std::string, std::int64_t> dims, double times) {
+    std::vector<TuningInput> inputs = Inputs();
+    inputs[0].model.dims = std::move(dims);
+    inputs[0].model.tasks[0].uses[0].times = times;
+    return (*TuningSession::Open(inputs, Target{}, Options(), runner, *log))->id();
+  };
+  const std::string without = id({}, 1);
+  EXPECT_EQ(id({}, 1), without);
+  EXPECT_NE(id({{"seq", 128}}, 1), without);
+  EXPECT_NE(id({{"seq", 384}}, 1), id({{"seq", 128}}, 1));
+  EXPECT_NE(id({}, 7), without) << "trip counts weigh the tasks";
+}
+
+TEST(Session, TwoAtOnceAreToldSo) {
+  const auto log = *OpenSqliteLog(":memory:", OpenMode::kReadWrite);
+  SourceRunner one, other;
+  Progress progress(Progress::Style::kQuiet);
+  const auto first = *TuningSession::Open(Inputs(), Target{}, Options(), one, *log);
+  TuneOptions slower = Options();
+  slower.seed = 7;
+  const auto second = *TuningSession::Open(Inputs(), Target{}, slower, other, *log);
+  ASSERT_EQ(first->id(), second->id());
+  ASSERT_TRUE(first->Run([] { return false; }, progress));
+  const auto done = second->Run([] { return false; }, progress);
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().kind, ErrorKind::kBadInput);
+  EXPECT_THAT(done.error().message,
+              testing::AllOf(testing::HasSubstr("another process"), testing::HasSubstr("--seed")));
+}
+
+TEST(Session, AStatusOfANewerVersionIsAnError) {
+  Harness harness;
+  harness.Run(Options(), 8);
+  TrialFilter all;
+  TrialRecord trial = harness.log->Trials(all)->back();
+  trial.position = 8;
+  trial.status = "melted";
+  LogBatch batch;
+  batch.trials.push_back(trial);
+  ASSERT_TRUE(harness.log->Append(batch));
+  SourceRunner runner;
+  const auto session = *TuningSession::Open(Inputs(), Target{}, Options(), runner, *harness.log);
+  const auto done = session->Run([] { return false; }, harness.progress);
+  ASSERT_FALSE(done);
+  EXPECT_THAT(done.error().message, testing::HasSubstr("'melted'"));
 }
 
 TEST(Session, FailuresAreCountedAndKeptWithTheirCause) {

@@ -19,8 +19,16 @@ struct CommonOptions {
   std::string cache;  // directory; empty: DefaultCacheDirectory()
 };
 
+// How models are read.
+struct ModelOptions {
+  std::vector<std::string> dims;  // "NAME=NUMBER,NUMBER"
+  double trips = 1;
+  int merge = 1;  // instances
+};
+
 struct TuneCommand : CommonOptions {
-  std::vector<std::string> inputs, dims;
+  std::vector<std::string> inputs;
+  ModelOptions models;
   std::string target = "cpu";
   int threads = 0;  // shorthand for target cpu:threads=N; 0: not given
   std::string log = "kindred.db";
@@ -30,8 +38,9 @@ struct TuneCommand : CommonOptions {
 int RunTune(const TuneCommand& command);
 
 struct QueryCommand : CommonOptions {
-  std::string workload;  // WORKLOAD.kd or a key of 32 hexadecimal digits
-  std::string log;       // empty: kindred.db where that exists
+  std::string asked;  // WORKLOAD.kd, MODEL.onnx or a key of 32 hexadecimal digits
+  ModelOptions models;
+  std::string log;  // empty: kindred.db where that exists
   std::string target = "cpu";
   std::optional<std::int64_t> epoch;
 };
@@ -45,8 +54,9 @@ struct ServeCommand : CommonOptions {
 int RunServe(const ServeCommand& command);
 
 struct ImportCommand : CommonOptions {
-  std::string model;
-  std::vector<std::string> dims;
+  std::vector<std::string> inputs;
+  ModelOptions models;
+  std::string strip;  // file for the one input without its weights; empty: none
 };
 int RunImport(const ImportCommand& command);
 
@@ -56,8 +66,21 @@ struct LogCommand : CommonOptions {
 };
 int RunLog(const LogCommand& command);
 
+struct AnalyzeCommand : CommonOptions {
+  std::string log, html, compare;
+};
+int RunAnalyze(const AnalyzeCommand& command);
+
+struct ExplainCommand : CommonOptions {
+  std::string key;
+  std::string log = "kindred.db";
+  std::string target = "cpu";
+};
+int RunExplain(const ExplainCommand& command);
+
 struct DeviceCommand : CommonOptions {
   std::string target = "cpu";
+  bool probe = false;  // measure the peaks anew
 };
 int RunDevice(const DeviceCommand& command);
 
@@ -65,7 +88,6 @@ int RunDevice(const DeviceCommand& command);
 int Fail(const Error& error);  // prints it, returns its exit code
 // $KINDRED_CACHE, else $XDG_CACHE_HOME/kindred, else ~/.cache/kindred
 std::string DefaultCacheDirectory();
-// "cpu", "cpu:threads=8": probed on this machine.
-Result<Target> FindTarget(const std::string& name, const std::string& cache);
+Result<InputOptions> ToInputOptions(const ModelOptions& options);
 
 }  // namespace kindred

@@ -9,7 +9,7 @@ namespace kindred {
 
 int RunDevice(const DeviceCommand& command) {
   const std::string cache = command.cache.empty() ? DefaultCacheDirectory() : command.cache;
-  const auto target = FindTarget(command.target, cache);
+  const auto target = ProbeCpuTarget(command.target, cache, command.probe);
   if (!target) return Fail(target.error());
   const Target& t = *target;
   if (command.json) {

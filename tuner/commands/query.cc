@@ -1,4 +1,4 @@
-// kindred query: the best kernel for a workload, never empty.
+// kindred query: the best kernel for a workload, or for each subgraph of a model; never empty.
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -12,9 +12,12 @@
 #include "tuner/answer.h"
 #include "tuner/commands/commands.h"
 #include "tuner/progress.h"
+#include "tuner/report/table.h"
 
 namespace kindred {
 namespace {
+
+using json = nlohmann::ordered_json;
 
 bool IsKey(const std::string& text) {
   return text.size() == 32 &&
@@ -29,7 +32,9 @@ Result<Workload> AskedWorkload(const std::string& asked, const TuningLog* log) {
     std::ifstream file(asked);
     if (!file)
       return NotFound(fmt::format(
-          "{}: no such file; query takes a WORKLOAD.kd or a key of 32 hexadecimal digits", asked));
+          "{}: no such file; query takes a WORKLOAD.kd, a MODEL.onnx or a key of 32 hexadecimal "
+          "digits",
+          asked));
     std::stringstream text;
     text << file.rdbuf();
     return ParseWorkload(text.str(), asked);
@@ -48,18 +53,29 @@ Result<Workload> AskedWorkload(const std::string& asked, const TuningLog* log) {
   return ParseWorkload(record->text, "the log's workload " + key);
 }
 
-Result<KernelPackage> Answer(const QueryCommand& command) {
-  std::unique_ptr<TuningLog> log;
+// What every answer is taken from.
+struct Source {
+  std::unique_ptr<TuningLog> log;  // none: nothing was ever measured
+  Target target;
+  std::optional<std::int64_t> epoch;
+
+  Result<KernelPackage> Answer(Workload workload) const {
+    return AnswerQuery(log.get(), {std::move(workload), target, epoch});
+  }
+};
+
+Result<Source> OpenSource(const QueryCommand& command) {
+  Source source;
+  source.epoch = command.epoch;
   const bool implied = command.log.empty();
   const std::string path = implied ? "kindred.db" : command.log;
   std::error_code code;
   if (!implied || std::filesystem::exists(path, code)) {
-    KINDRED_TRY(log, OpenSqliteLog(path, OpenMode::kReadOnly));
+    KINDRED_TRY(source.log, OpenSqliteLog(path, OpenMode::kReadOnly));
   }
-  KINDRED_TRY(Workload workload, AskedWorkload(command.workload, log.get()));
   const std::string cache = command.cache.empty() ? DefaultCacheDirectory() : command.cache;
-  KINDRED_TRY(Target target, FindTarget(command.target, cache));
-  return AnswerQuery(log.get(), {std::move(workload), std::move(target), command.epoch});
+  KINDRED_TRY(source.target, ProbeCpuTarget(command.target, cache));
+  return source;
 }
 
 void PrintPackage(const KernelPackage& package) {
@@ -83,16 +99,115 @@ void PrintPackage(const KernelPackage& package) {
              package.epoch, package.kernel.code);
 }
 
+json UsesToJson(const ImportedTask& task) {
+  json uses = json::array();
+  for (const SubgraphUse& use : task.uses) {
+    json preparations = json::array();
+    for (const WeightPreparation& preparation : use.preparations)
+      preparations.push_back({{"produces", preparation.produces},
+                              {"text", preparation.text},
+                              {"inputs", preparation.inputs}});
+    uses.push_back({{"nodes", use.nodes},
+                    {"tensors", use.tensors},
+                    {"times", use.times},
+                    {"preparations", std::move(preparations)}});
+  }
+  return uses;
+}
+
+json LeftOutToJson(const ImportedModel& model) {
+  json left_out = json::array();
+  for (const LeftOutNode& node : model.left_out)
+    left_out.push_back({{"node", node.node}, {"op", node.op}, {"reason", node.reason}});
+  return left_out;
+}
+
+// One answer per task. A subgraph that has no kernels is named with the reason.
+Result<void> AnswerModel(const Source& source, const TuningInput& input, json& model) {
+  json answers = json::array();
+  for (const ImportedTask& task : input.model.tasks) {
+    json answer = {{"name", task.name}, {"uses", UsesToJson(task)}};
+    const auto package = source.Answer(task.workload);
+    if (package)
+      answer["answer"] = ToJson(*package);
+    else if (package.error().kind == ErrorKind::kUnsupported)
+      answer["error"] = package.error().message;
+    else
+      return package.error();
+    answers.push_back(std::move(answer));
+  }
+  model = {{"model", input.model.name},
+           {"path", input.path},
+           {"dims", input.model.dims},
+           {"nodes", input.model.nodes},
+           {"tunable", input.model.tunable},
+           {"answers", std::move(answers)},
+           {"left_out", LeftOutToJson(input.model)}};
+  return {};
+}
+
+void PrintModel(const json& model) {
+  Table table({{"subgraph", Table::Align::kLeft, 56},
+               {"places"},
+               {"match", Table::Align::kLeft},
+               {"time"},
+               {"key", Table::Align::kLeft}});
+  for (const json& one : model["answers"]) {
+    const std::string places = fmt::format("{}", one["uses"].size());
+    if (!one.contains("answer")) {
+      table.Row({one["name"], places, "-", "-", one["error"]});
+      continue;
+    }
+    const json& statistics = one["answer"]["statistics"];
+    const bool measured = statistics.contains("median_ns");
+    const double ns = statistics[measured ? "median_ns" : "predicted_ns"];
+    table.Row({one["name"], places, one["answer"]["match"],
+               FormatNs(ns) + (measured ? "" : " predicted"), one["answer"]["key"]});
+  }
+  fmt::print("{}: {} of {} compute nodes are in subgraphs\n{}", model["model"].get<std::string>(),
+             model["tunable"].get<int>(), model["nodes"].get<int>(), table.Print());
+  for (const json& node : model["left_out"])
+    fmt::print("left out: {} ({}): {}\n", node["node"].get<std::string>(),
+               node["op"].get<std::string>(), node["reason"].get<std::string>());
+}
+
+Result<void> AskModel(const QueryCommand& command) {
+  KINDRED_TRY(const InputOptions options, ToInputOptions(command.models));
+  KINDRED_TRY(const auto inputs, ReadInputs({command.asked}, options));
+  KINDRED_TRY(const Source source, OpenSource(command));
+  json models = json::array();
+  for (const TuningInput& input : inputs) {
+    json model;
+    KINDRED_CHECK(AnswerModel(source, input, model));
+    if (!command.json) PrintModel(model);
+    models.push_back(std::move(model));
+  }
+  if (command.json) fmt::print("{}\n", json{{"models", std::move(models)}}.dump(2));
+  return {};
+}
+
+Result<void> AskWorkload(const QueryCommand& command) {
+  const ModelOptions unused;
+  if (!command.models.dims.empty() || command.models.merge != unused.merge ||
+      command.models.trips != unused.trips)
+    return BadInput(
+        fmt::format("{}: --dim, --merge and --trips are for models (MODEL.onnx)", command.asked));
+  KINDRED_TRY(const Source source, OpenSource(command));
+  KINDRED_TRY(Workload workload, AskedWorkload(command.asked, source.log.get()));
+  KINDRED_TRY(const KernelPackage package, source.Answer(std::move(workload)));
+  if (command.json)
+    fmt::print("{}\n", ToJson(package).dump(2));
+  else
+    PrintPackage(package);
+  return {};
+}
+
 }  // namespace
 
 int RunQuery(const QueryCommand& command) {
-  const auto package = Answer(command);
-  if (!package) return Fail(package.error());
-  if (command.json)
-    fmt::print("{}\n", ToJson(*package).dump(2));
-  else
-    PrintPackage(*package);
-  return 0;
+  const bool model = std::filesystem::path(command.asked).extension() == ".onnx";
+  const auto done = model ? AskModel(command) : AskWorkload(command);
+  return done ? 0 : Fail(done.error());
 }
 
 }  // namespace kindred

@@ -48,7 +48,7 @@ Result<void> Serve(const ServeCommand& command) {
   std::signal(SIGINT, RequestStop);
   std::signal(SIGTERM, RequestStop);
   std::signal(SIGPIPE, SIG_IGN);
-  const auto probe = [&](const std::string& name) { return FindTarget(name, options.cache); };
+  const auto probe = [&](const std::string& name) { return ProbeCpuTarget(name, options.cache); };
   return RunService(
       options, probe,
       [&](std::uint16_t port) {

@@ -14,6 +14,9 @@
 namespace kindred {
 namespace {
 
+// Of the memory there is, what a worker may take.
+constexpr double kMemoryShare = 0.9;
+
 volatile std::sig_atomic_t stop_requested = 0;
 
 // The first Ctrl-C ends the run after the present trial; a second one ends the process.
@@ -23,8 +26,8 @@ void RequestStop(int signal_number) {
 }
 
 Result<void> Tune(const TuneCommand& command) {
-  KINDRED_TRY(const auto dims, ParseDims(command.dims));
-  KINDRED_TRY(auto inputs, ReadInputs(command.inputs, dims));
+  KINDRED_TRY(const InputOptions input_options, ToInputOptions(command.models));
+  KINDRED_TRY(auto inputs, ReadInputs(command.inputs, input_options));
   const std::string cache = command.cache.empty() ? DefaultCacheDirectory() : command.cache;
   std::string target_name = command.target;
   if (command.threads > 1) {
@@ -32,7 +35,7 @@ Result<void> Tune(const TuneCommand& command) {
       return BadInput("--threads is shorthand for --target cpu:threads=N; give only one of them");
     target_name = fmt::format("cpu:threads={}", command.threads);
   }
-  KINDRED_TRY(const Target target, FindTarget(target_name, cache));
+  KINDRED_TRY(const Target target, ProbeCpuTarget(target_name, cache));
   CpuRunnerOptions runner_options;
   runner_options.cache_directory = cache;
   runner_options.worker_program = "/proc/self/exe";
@@ -41,8 +44,10 @@ Result<void> Tune(const TuneCommand& command) {
   KINDRED_TRY(auto log, OpenSqliteLog(command.log, OpenMode::kReadWrite));
 
   TuneOptions options = command.options;
+  options.limits.memory_bytes = kMemoryShare * MemoryBytes();
+  options.limits.run_s = runner_options.limits.run_timeout_s;
   if (options.trials == 0 && options.trials_per_task == 0 && options.time_s == 0)
-    options.trials_per_task = 64;
+    options.trials_per_task = kDefaultTrialsPerTask;
   Progress progress(command.quiet ? Progress::Style::kQuiet : Progress::Style::kAuto);
   KINDRED_TRY(const auto session,
               TuningSession::Open(std::move(inputs), target, options, *runner, *log));

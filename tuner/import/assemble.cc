@@ -45,6 +45,56 @@ Stage Refine(const Stage& stage, const Shape& refined) {
   return result;
 }
 
+// Splits axes of a stage, its reductions' too: axis a into parts[a], outermost first.
+Stage SplitAxes(const Stage& stage, const std::vector<Shape>& parts) {
+  Stage result = stage;
+  result.axes.clear();
+  std::vector<ExprPtr> old;
+  for (std::size_t a = 0; a < stage.axes.size(); ++a) {
+    ExprPtr index = IntExpr(0);
+    for (std::size_t i = 0; i < parts[a].size(); ++i) {
+      index = index * parts[a][i] + VarExpr(static_cast<int>(result.axes.size()));
+      result.axes.push_back(
+          {parts[a].size() == 1 ? stage.axes[a].name : fmt::format("{}{}", stage.axes[a].name, i),
+           Extent{parts[a][i]}});
+    }
+    old.push_back(std::move(index));
+    if (static_cast<int>(a) + 1 == stage.spatial)
+      result.spatial = static_cast<int>(result.axes.size());
+  }
+  result.body = SubstituteVars(stage.body, old);
+  return result;
+}
+
+// How the axes must be split for a load of `view` to have a plain index into `storage`. nullopt:
+// it does not read whole axes, or the splits do not fit together.
+std::optional<std::vector<Shape>> SplitsFor(const Expr& load, const Shape& view,
+                                            const Shape& storage, const Shape& extents) {
+  std::vector<Shape> parts;
+  for (const std::int64_t extent : extents) parts.push_back({extent});
+  const auto refined = CommonRefinement(view, storage);
+  if (!refined) return std::nullopt;
+  std::size_t next = 0;
+  bool any = false;
+  for (std::size_t d = 0; d < view.size(); ++d) {
+    Shape pieces;
+    for (std::int64_t count = 1; count < view[d]; ++next) {
+      pieces.push_back((*refined)[next]);
+      count *= pieces.back();
+    }
+    if (pieces.size() < 2) continue;
+    const Expr& index = *load.args[d];
+    if (index.op != Op::kVar || extents[static_cast<std::size_t>(index.index)] != view[d])
+      return std::nullopt;
+    Shape& split = parts[static_cast<std::size_t>(index.index)];
+    if (split.size() > 1 && split != pieces) return std::nullopt;
+    split = std::move(pieces);
+    any = true;
+  }
+  if (!any) return std::nullopt;
+  return parts;
+}
+
 bool HasMath(const Expr& body) {
   bool math = false;
   Visit(body, [&](const Expr& e) {
@@ -94,6 +144,7 @@ class Assembler {
   Result<void> ComposeViews(Stage& stage) {
     for (int attempt = 0; attempt < 8; ++attempt) {
       int failed = -1;
+      std::optional<std::vector<Shape>> splits;
       const Shape extents = ExtentsOf(stage);
       const auto compose = [&](const ExprPtr& load, bool padded) -> ExprPtr {
         const Value& v = value(load->index);
@@ -103,6 +154,7 @@ class Assembler {
         const auto index = ComposeView(load->args, v.shape, local, extents, padded);
         if (!index) {
           failed = v.storage;
+          splits = SplitsFor(*load, v.shape, local, extents);
           return load;
         }
         return LoadExpr(Done(v.storage), *index, load->type);
@@ -133,9 +185,13 @@ class Assembler {
       }
       const std::optional<Shape> refined =
           stage.reduction() > 0 ? std::nullopt : CommonRefinement(extents, LocalShape(failed));
-      if (!refined || *refined == extents)
+      if (refined && *refined != extents) {
+        stage = Refine(stage, *refined);
+        continue;
+      }
+      if (!splits)
         return Unsupported(fmt::format("the view of '{}' has no plain index", value(failed).name));
-      stage = Refine(stage, *refined);
+      stage = SplitAxes(stage, *splits);
     }
     return Unsupported("views that do not settle");
   }

@@ -13,20 +13,21 @@ Result<std::map<std::string, Shape>> BindDims(const OnnxModel& model,
   std::set<std::string> weights;
   for (const OnnxTensor& tensor : model.initializers) weights.insert(tensor.name);
   std::map<std::string, Shape> shapes;
-  std::set<std::string> known;
+  std::set<std::string> known, zero;
   std::vector<std::string> unbound;
   for (const OnnxValue& input : model.inputs) {
     if (weights.contains(input.name) || !input.has_shape) continue;
     Shape shape;
     for (std::size_t d = 0; d < input.dims.size(); ++d) {
       const OnnxDim& dim = input.dims[d];
-      // An extent of 0 stands for "any" in models of some exporters.
+      // An extent of 0 stands for "any" in models of some exporters; --dim says where it is meant.
       if (dim.value > 0) {
         shape.push_back(dim.value);
         continue;
       }
       const std::string name =
           dim.symbol.empty() ? fmt::format("{}:{}", input.name, d) : dim.symbol;
+      if (dim.value == 0) zero.insert(name);
       const auto bound = dims.find(name);
       if (known.insert(name).second && bound == dims.end()) unbound.push_back(name);
       shape.push_back(bound == dims.end() ? 1 : bound->second);
@@ -46,7 +47,7 @@ Result<std::map<std::string, Shape>> BindDims(const OnnxModel& model,
   for (const auto& [name, value] : dims) {
     if (!known.contains(name)) continue;
     used[name] = value;
-    if (value < 1)
+    if (value < (zero.contains(name) ? 0 : 1))
       return BadInput(fmt::format("{}: dimension '{}' cannot be {}; give it a value of at least 1",
                                   model.path, name, value));
   }

@@ -9,9 +9,16 @@
 #include "tuner/import/expand.h"
 #include "tuner/import/fold_ops.h"
 #include "tuner/import/graph_builder.h"
+#include "tuner/import/left_out_ops.h"
 #include "tuner/import/ops.h"
 
 namespace kindred {
+namespace {
+
+// Of a node that is lowered: each is one more level of its body.
+constexpr std::size_t kMostInputs = 256;
+
+}  // namespace
 
 void VisitLoads(const Stage& stage, const std::function<void(const Expr&)>& visit) {
   Visit(*stage.body, [&](const Expr& e) {
@@ -54,9 +61,10 @@ Value GraphBuilder::TypedValue(const std::string& name, int element_type) const 
 void GraphBuilder::SetConstant(Value& target, const OnnxTensor& tensor) {
   target.has_shape = true;
   target.shape = tensor.shape;
-  const bool known = tensor.data && (IsInteger(target.type) || tensor.data->elements() <= 1);
+  const bool known = tensor.data && LooksAt(tensor.element_type, tensor.shape, tensor.quantized);
   target.kind = known ? ValueKind::kKnown : ValueKind::kWeight;
   if (known) target.constant = Compact(tensor.data);
+  target.stripped = tensor.IsStripped();
 }
 
 void GraphBuilder::SetNodeConstant(Value& target, const OnnxTensor& tensor) {
@@ -79,6 +87,10 @@ void GraphBuilder::AddGiven(const std::map<std::string, Shape>& shapes) {
     const auto shape = shapes.find(input.name);
     added.has_shape = shape != shapes.end();
     if (added.has_shape) added.shape = shape->second;
+    if (added.has_shape && added.has_type && ElementCount(added.shape) == 0) {
+      added.kind = ValueKind::kKnown;
+      added.constant = IntegerConstant(added.type, added.shape, {});
+    }
     if (!added.has_shape) added.missing = "the model declares no shape for it";
     ids_[input.name] = AddValue(std::move(added));
   }
@@ -144,6 +156,20 @@ Result<void> GraphBuilder::ProcessPart(OnnxNode node) {
   return Process(AppendNode(std::move(node), origin));
 }
 
+Result<void> GraphBuilder::LowerPart(
+    OnnxNode node, const std::function<Result<void>(OpContext& op)>& lowering) {
+  const int origin = graph_.nodes[static_cast<std::size_t>(current_)].origin;
+  std::vector<int> inputs;
+  for (const auto& name : node.inputs) inputs.push_back(name.empty() ? -1 : ids_.at(name));
+  const int n = AppendNode(std::move(node), origin);
+  const std::vector<int> outputs = AddOutputs(n);
+  const std::size_t first_value = graph_.values.size();
+  OpContext op(model_, graph_, n, inputs, outputs);
+  KINDRED_CHECK(lowering(op));
+  Commit(n, op, first_value, outputs);
+  return {};
+}
+
 Result<bool> GraphBuilder::TryExpand(int n, const std::vector<int>& inputs, std::string& reason) {
   const Expansion expansion = FindExpansion(node(n));
   if (expansion == nullptr) return false;
@@ -163,14 +189,15 @@ Result<bool> GraphBuilder::TryExpand(int n, const std::vector<int>& inputs, std:
 
 std::string GraphBuilder::WhyNotLowered(const OnnxNode& node,
                                         const std::vector<int>& inputs) const {
+  if (FindLowering(node.Kind()) == nullptr) return WhyNoForm(node);
+  if (inputs.size() > kMostInputs)
+    return fmt::format("it has {} inputs; at most {} are supported", inputs.size(), kMostInputs);
   for (const int id : inputs)
     if (id >= 0)
       if (std::string reason = WhyUnusable(graph_.values[static_cast<std::size_t>(id)]);
           !reason.empty())
         return reason;
-  if (FindLowering(node.Kind()) == nullptr)
-    return node.domain.empty() ? NoFormReason(node) : ForeignReason(node);
-  for (int i = 0; i < RequiredInputs(node.Kind()); ++i)
+  for (int i = 0; i < LeastInputs(node); ++i)
     if (i >= static_cast<int>(inputs.size()) || inputs[static_cast<std::size_t>(i)] < 0)
       return fmt::format("its input {} is not there", i + 1);
   for (const int id : inputs)  // variadic operators know no gaps
@@ -184,13 +211,20 @@ Result<void> GraphBuilder::Process(int n) {
   const OnnxNode& node = this->node(n);
   std::vector<int> inputs;
   for (const auto& name : node.inputs) inputs.push_back(name.empty() ? -1 : ids_.at(name));
-  if (node.outputs.empty() || node.outputs[0].empty())
-    return LeaveOut(n, inputs, AddOutputs(n), {}, "its first output has no name");
+  if (node.outputs.empty()) return LeaveOut(n, inputs, {}, {}, "it has no output");
   KINDRED_CHECK(VerifyNode(model_, node));
   std::string missing;
+  if (node.domain.empty() && (node.op == "If" || node.op == "Loop" || node.op == "Scan")) {
+    KINDRED_TRY(const std::string reason, ProcessControl(n, inputs));
+    if (reason.empty()) return {};
+    return LeaveOut(n, inputs, AddOutputs(n), {}, reason);
+  }
+  KINDRED_TRY(const bool moved, TryMoveQuantized(n, inputs));
+  if (moved) return {};
   KINDRED_TRY(const bool expanded, TryExpand(n, inputs, missing));
   if (expanded) return {};
   const std::vector<int> outputs = AddOutputs(n);
+  if (outputs[0] < 0) return LeaveOut(n, inputs, outputs, {}, "its first output has no name");
   KINDRED_TRY(const bool folded, FoldKnown(n, inputs, outputs));
   if (folded) return {};
   if (missing.empty()) missing = WhyNotLowered(node, inputs);
@@ -221,8 +255,8 @@ Result<void> GraphBuilder::Process(int n) {
 std::string GraphBuilder::WhyUnusable(const Value& v) {
   if (!v.has_shape) return fmt::format("its input '{}' has no known shape: {}", v.name, v.missing);
   if (!v.has_type)
-    return fmt::format("its input '{}' is of type {}, which the workload language does not have",
-                       v.name, OnnxTypeName(v.element_type));
+    return fmt::format("its input '{}' is of type {}, which has no kernels", v.name,
+                       OnnxTypeName(v.element_type));
   return "";
 }
 
@@ -230,19 +264,6 @@ std::string GraphBuilder::UnreadReason(const OpContext& op) {
   if (op.Unread().empty()) return "";
   return fmt::format("attribute '{}' of {} (operator set {}) is not understood",
                      fmt::join(op.Unread(), "', '"), op.node.Kind(), op.node.opset);
-}
-
-std::string GraphBuilder::ForeignReason(const OnnxNode& node) const {
-  if (std::any_of(model_.functions.begin(), model_.functions.end(),
-                  [&](const OnnxFunction& f) { return f.name == node.op; }))
-    return "it calls a function of the model; inline the functions first";
-  return fmt::format("operators of the domain '{}' are not known", node.domain);
-}
-
-std::string GraphBuilder::NoFormReason(const OnnxNode& node) const {
-  if (node.op == "If" || node.op == "Loop" || node.op == "Scan")
-    return "control flow has no form in the workload language";
-  return fmt::format("the operator {} has no form in the workload language", node.op);
 }
 
 Result<bool> GraphBuilder::FoldKnown(int n, const std::vector<int>& inputs,
@@ -262,6 +283,9 @@ Result<bool> GraphBuilder::FoldKnown(int n, const std::vector<int>& inputs,
   const ConstantPtr known = FoldShapeOp(op);
   if (!known) return false;
   op.Known(0, known);
+  // As the floats of an initializer are.
+  if (node.op == "Constant" && IsFloat(known->type) && known->elements() > 1)
+    value(outputs[0]).kind = ValueKind::kWeight;
   return true;
 }
 
@@ -289,7 +313,7 @@ Result<std::vector<InferredType>> GraphBuilder::Infer(const OnnxNode& node,
     }
     described.push_back(std::move(input));
   }
-  return InferNode(model_, node, described);
+  return InferNode(model_, node, described, current_ < 0);
 }
 
 std::string GraphBuilder::Compare(const OnnxNode& node, const std::vector<InferredType>& inferred,
@@ -316,8 +340,9 @@ std::string GraphBuilder::Compare(const OnnxNode& node, const std::vector<Inferr
   return "";
 }
 
-Result<Graph> BuildGraph(const OnnxModel& model, const std::map<std::string, Shape>& inputs) {
-  return GraphBuilder(model).Run(inputs);
+Result<Graph> BuildGraph(const OnnxModel& model, const std::map<std::string, Shape>& inputs,
+                         double trips) {
+  return GraphBuilder(model, trips).Run(inputs);
 }
 
 }  // namespace kindred

@@ -13,8 +13,9 @@
 
 namespace kindred {
 
-// `inputs`: the shapes of the model's inputs (bind_dims.h). Errors (kBadInput): a node that
-// contradicts its operator.
-Result<Graph> BuildGraph(const OnnxModel& model, const std::map<std::string, Shape>& inputs);
+// `inputs`: the shapes of the model's inputs (bind_dims.h). `trips`: as in ImportOptions. Errors
+// (kBadInput): a node that contradicts its operator.
+Result<Graph> BuildGraph(const OnnxModel& model, const std::map<std::string, Shape>& inputs,
+                         double trips);
 
 }  // namespace kindred

@@ -10,14 +10,6 @@
 #include "tuner/import/ops.h"
 
 namespace kindred {
-namespace {
-
-bool KnownAhead(ValueKind kind) {
-  return kind == ValueKind::kKnown || kind == ValueKind::kWeight || kind == ValueKind::kPrepared;
-}
-
-}  // namespace
-
 void GraphBuilder::ResetOutput(int id) {
   Value clean = TypedValue(value(id).name, 0);
   clean.storage = id;
@@ -34,10 +26,10 @@ Result<void> GraphBuilder::LeaveOut(int n, const std::vector<int>& inputs,
   unit.scope = scope_;
   unit.kind = UnitKind::kLeftOut;
   unit.reason = reason;
+  std::set<int> seen;
   const auto read = [&](int id) {
     const int storage = value(id).storage;
-    if (std::find(unit.reads.begin(), unit.reads.end(), storage) == unit.reads.end())
-      unit.reads.push_back(storage);
+    if (seen.insert(storage).second) unit.reads.push_back(storage);
   };
   for (const int id : inputs)
     if (id >= 0) read(id);
@@ -95,6 +87,7 @@ bool GraphBuilder::DropEmpty(const std::vector<int>& outputs) {
 
 void GraphBuilder::Commit(int n, OpContext& op, std::size_t first_value,
                           const std::vector<int>& outputs) {
+  ReadQuantized(op);
   for (OpContext::Piece& piece : op.pieces) {
     if (piece.stages.empty()) continue;
     Unit unit;
@@ -154,55 +147,6 @@ bool GraphBuilder::Evaluate(const Unit& unit) {
     value(id).kind = ValueKind::kKnown;
     value(id).constant = Compact(constant);
   }
-  return true;
-}
-
-bool GraphBuilder::TryFoldBatchNorm(int n, const std::vector<int>& inputs,
-                                    const std::vector<int>& outputs) {
-  const OnnxNode& node = this->node(n);
-  if (node.op != "BatchNormalization" || inputs.size() != 5) return false;
-  const auto used = uses_.find(node.inputs[0]);
-  if (used == uses_.end() || used->second != 1) return false;
-  const int made_by = value(value(inputs[0]).storage).unit;
-  if (made_by < 0) return false;
-  const Unit conv_unit = graph_.units[static_cast<std::size_t>(made_by)];
-  const OnnxNode& conv = this->node(conv_unit.node);
-  if (conv.op != "Conv" || conv_unit.kind != UnitKind::kContraction || !conv_unit.also.empty())
-    return false;
-  const int x = ids_.at(conv.inputs[0]), w = ids_.at(conv.inputs[1]);
-  const int b = conv.inputs.size() > 2 && !conv.inputs[2].empty() ? ids_.at(conv.inputs[2]) : -1;
-  for (const int id : {w, b, inputs[1], inputs[2], inputs[3], inputs[4]})
-    if (id != b && !KnownAhead(value(id).kind)) return false;
-  if (b >= 0 && !KnownAhead(value(b).kind)) return false;
-
-  for (std::size_t i = 1; i < 5; ++i)
-    if (value(inputs[i]).shape != Shape{value(w).shape[0]}) return false;
-  OpContext norm(model_, graph_, n, inputs, outputs);
-  const double epsilon = norm.Float("epsilon", 1e-5);
-  if (norm.Int("spatial", 1) == 0 || norm.Int("training_mode", 0) != 0) return false;
-  for (int i = 1; i < norm.outputs(); ++i)
-    if (norm.Wants(i)) return false;
-  const std::size_t first_value = graph_.values.size();
-  const Shape shape = value(w).shape;
-  const int weight = norm.Temp("folded_weight", value(w).type, shape);
-  const int bias = norm.Temp("folded_bias", value(w).type, {shape[0]});
-  Stage scaled = MakeStage(weight, shape, "ocrs");
-  const Exprs axes = AxesOf(scaled);
-  scaled.body = norm.Load(w, axes) * BatchNormScale(norm, axes[0], epsilon);
-  norm.Emit(std::move(scaled));
-  norm.NewUnit();
-  Stage shifted = MakeStage(bias, {shape[0]}, "o");
-  const ExprPtr channel = VarExpr(0);
-  ExprPtr centred = norm.Load(inputs[3], {channel});
-  centred = b >= 0 ? norm.Load(b, {channel}) - centred : UnaryExpr(Op::kNeg, centred);
-  shifted.body = centred * BatchNormScale(norm, channel, epsilon) + norm.Load(inputs[2], {channel});
-  norm.Emit(std::move(shifted));
-  Commit(n, norm, first_value, {});
-
-  OpContext merged(model_, graph_, conv_unit.node, {x, weight, bias}, outputs);
-  if (!LowerConv(merged, x, weight, bias)) return false;
-  Commit(conv_unit.node, merged, first_value, outputs);
-  graph_.units.back().also.push_back(n);
   return true;
 }
 

@@ -1,33 +1,12 @@
 #include "tuner/import/constant.h"
 
-#include <bit>
 #include <charconv>
 #include <cmath>
-#include <cstring>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 namespace kindred {
-namespace {
-
-double HalfToDouble(std::uint16_t bits) {
-  const int exponent = (bits >> 10) & 31;
-  const int fraction = bits & 1023;
-  const double sign = (bits >> 15) != 0 ? -1 : 1;
-  if (exponent == 31) return fraction != 0 ? std::nan("") : sign * INFINITY;
-  if (exponent == 0) return sign * std::ldexp(fraction, -24);
-  return sign * std::ldexp(fraction + 1024, exponent - 25);
-}
-
-template <typename T>
-T Read(const char* bytes) {
-  T value;
-  std::memcpy(&value, bytes, sizeof value);
-  return value;
-}
-
-}  // namespace
 
 std::int64_t ElementCount(const Shape& shape) {
   constexpr std::int64_t kMost = std::int64_t{1} << 60;
@@ -88,22 +67,15 @@ std::optional<ConstantTensor> DecodeConstant(DataType type, Shape shape, const c
   const auto count = static_cast<std::size_t>(result.elements());
   const auto width = static_cast<std::size_t>(ByteSize(type));
   if (size < count * width) return std::nullopt;
+  if (!IsFloat(type) && !IsInteger(type)) return std::nullopt;
   for (std::size_t i = 0; i < count; ++i) {
-    const char* at = bytes + i * width;
-    switch (type) {
-      case DataType::kF64: result.numbers.push_back(Read<double>(at)); break;
-      case DataType::kF32: result.numbers.push_back(ShortestDecimal(Read<float>(at))); break;
-      case DataType::kF16: result.numbers.push_back(HalfToDouble(Read<std::uint16_t>(at))); break;
-      case DataType::kBF16:
-        result.numbers.push_back(
-            std::bit_cast<float>(static_cast<std::uint32_t>(Read<std::uint16_t>(at)) << 16));
-        break;
-      case DataType::kI64: result.integers.push_back(Read<std::int64_t>(at)); break;
-      case DataType::kI32: result.integers.push_back(Read<std::int32_t>(at)); break;
-      case DataType::kI8: result.integers.push_back(Read<std::int8_t>(at)); break;
-      case DataType::kU8:
-      case DataType::kBool: result.integers.push_back(Read<std::uint8_t>(at)); break;
-      default: return std::nullopt;
+    const auto* at = reinterpret_cast<const std::byte*>(bytes + i * width);
+    if (IsInteger(type)) {
+      result.integers.push_back(LoadInteger(type, at));
+    } else {
+      const double number = LoadFloat(type, at);
+      result.numbers.push_back(type == DataType::kF32 ? ShortestDecimal(static_cast<float>(number))
+                                                      : number);
     }
   }
   return result;

@@ -16,6 +16,13 @@ struct Scalar {
   double number = 0;
 };
 
+// What an integer becomes in a tensor of `type`.
+std::int64_t Stored(DataType type, std::int64_t value) {
+  std::byte bytes[sizeof value];
+  StoreInteger(type, value, bytes);
+  return LoadInteger(type, bytes);
+}
+
 class Evaluator {
  public:
   Evaluator(const Stage& stage, const std::function<ConstantPtr(int)>& data) : data_(data) {
@@ -86,11 +93,12 @@ class Evaluator {
   }
 
   static Scalar Cast(DataType to, DataType from, Scalar x) {
-    if (IsFloat(to)) return {0, IsFloat(from) ? x.number : static_cast<double>(x.integer)};
+    if (IsFloat(to))
+      return {0, RoundTo(to, IsFloat(from) ? x.number : static_cast<double>(x.integer))};
     if (to == DataType::kBool) return {IsFloat(from) ? x.number != 0 : x.integer != 0, 0};
-    if (!IsFloat(from)) return x;
+    if (!IsFloat(from)) return {Stored(to, x.integer), 0};
     if (!(std::fabs(x.number) < 0x1p63)) return {0, 0};
-    return {static_cast<std::int64_t>(x.number), 0};
+    return {Stored(to, static_cast<std::int64_t>(x.number)), 0};
   }
 
   static double Unary(Op op, double a) {
@@ -179,49 +187,80 @@ bool Advance(const Stage& stage, std::vector<std::int64_t>& place, std::size_t f
   return false;
 }
 
+bool IsArg(Combiner combiner) {
+  return combiner == Combiner::kArgMax || combiner == Combiner::kArgMin;
+}
+
 Scalar Combine(Combiner combiner, bool real, Scalar a, Scalar b) {
   const auto wrap = [](std::uint64_t bits) { return Scalar{static_cast<std::int64_t>(bits), 0}; };
   const auto x = static_cast<std::uint64_t>(a.integer), y = static_cast<std::uint64_t>(b.integer);
   switch (combiner) {
     case Combiner::kSum: return real ? Scalar{0, a.number + b.number} : wrap(x + y);
     case Combiner::kProd: return real ? Scalar{0, a.number * b.number} : wrap(x * y);
+    case Combiner::kArgMax:
     case Combiner::kMax:
       return real ? Scalar{0, std::max(a.number, b.number)}
                   : Scalar{std::max(a.integer, b.integer), 0};
+    case Combiner::kArgMin:
     case Combiner::kMin:
       return real ? Scalar{0, std::min(a.number, b.number)}
                   : Scalar{std::min(a.integer, b.integer), 0};
-    default: return a;
+    case Combiner::kNone: return a;
   }
+  return a;
+}
+
+// Of a reduction over nothing.
+Scalar Identity(Combiner combiner, DataType type) {
+  const bool product = combiner == Combiner::kProd, low = combiner == Combiner::kMax;
+  if (low || combiner == Combiner::kMin) {
+    if (!IsFloat(type)) return {low ? IntegerLowest(type) : IntegerHighest(type), 0};
+    return {0, low ? -INFINITY : INFINITY};
+  }
+  return {product ? 1 : 0, product ? 1.0 : 0.0};
+}
+
+// The reduction at one point: `evaluator` stands at its first element, and does again after it.
+Scalar Reduce(const Stage& stage, Evaluator& evaluator) {
+  const bool real = IsFloat(stage.body->type);
+  const auto spatial = static_cast<std::size_t>(stage.spatial);
+  Scalar best = evaluator.Run(*stage.body);
+  std::int64_t index = 0;
+  for (std::int64_t i = 1; Advance(stage, evaluator.place(), spatial, stage.axes.size()); ++i) {
+    const Scalar next = Combine(stage.combiner, real, best, evaluator.Run(*stage.body));
+    if (real ? next.number != best.number : next.integer != best.integer) index = i;
+    best = next;
+  }
+  return IsArg(stage.combiner) ? Scalar{index, 0} : best;
 }
 
 }  // namespace
 
 ConstantPtr EvaluateStage(const Stage& stage, DataType type,
                           const std::function<ConstantPtr(int)>& data) {
-  const bool arg = stage.combiner == Combiner::kArgMax || stage.combiner == Combiner::kArgMin;
-  if (arg || Points(stage) > kMostPoints) return nullptr;
+  if (Points(stage) > kMostPoints) return nullptr;
   auto result = std::make_shared<ConstantTensor>();
   result->type = type;
   const auto spatial = static_cast<std::size_t>(stage.spatial);
+  bool nothing = false;
   for (std::size_t d = 0; d < stage.axes.size(); ++d) {
-    if (stage.axes[d].extent.value < 1) return nullptr;
-    if (d < spatial) result->shape.push_back(stage.axes[d].extent.value);
+    const std::int64_t extent = stage.axes[d].extent.value;
+    if (d < spatial) result->shape.push_back(extent);
+    if (d >= spatial) nothing |= extent == 0;
   }
-  if (result->elements() > kLargestConstant) return nullptr;
+  if (result->elements() > kLargestConstant || (nothing && IsArg(stage.combiner))) return nullptr;
+  if (result->elements() == 0) return result;
   Evaluator evaluator(stage, data);
-  const bool real = IsFloat(stage.body->type);
   do {
-    Scalar value = evaluator.Run(*stage.body);
-    while (Advance(stage, evaluator.place(), spatial, stage.axes.size()))
-      value = Combine(stage.combiner, real, value, evaluator.Run(*stage.body));
+    const Scalar value =
+        nothing ? Identity(stage.combiner, stage.accumulator) : Reduce(stage, evaluator);
     if (evaluator.failed()) return nullptr;
     if (IsFloat(type)) {
-      result->numbers.push_back(type == DataType::kF32
-                                    ? ShortestDecimal(static_cast<float>(value.number))
-                                    : value.number);
+      const double rounded = RoundTo(type, value.number);
+      result->numbers.push_back(
+          type == DataType::kF32 ? ShortestDecimal(static_cast<float>(rounded)) : rounded);
     } else {
-      result->integers.push_back(value.integer);
+      result->integers.push_back(Stored(type, value.integer));
     }
   } while (Advance(stage, evaluator.place(), 0, spatial));
   return result;

@@ -37,6 +37,17 @@ Result<void> Expander::AddOut(int output, const std::string& type, std::vector<s
                  std::move(attributes));
 }
 
+Result<void> Expander::Lower(const std::string& name, std::vector<std::string> inputs,
+                             std::vector<std::string> outputs, const StageLowering& lowering) {
+  OnnxNode node;
+  node.name = op.node.name;
+  node.op = name;
+  node.opset = kExpansionOpset;
+  node.inputs = std::move(inputs);
+  node.outputs = std::move(outputs);
+  return builder_.LowerPart(std::move(node), lowering);
+}
+
 std::string Expander::Ints(const std::vector<std::int64_t>& values) {
   return AddConstant(
       IntegerConstant(DataType::kI64, {static_cast<std::int64_t>(values.size())}, values));
@@ -49,7 +60,7 @@ std::string Expander::Number(double value, DataType type) {
   return AddConstant(std::move(constant));
 }
 
-std::string Expander::Fresh() { return builder_.FreshName(op.node.outputs.front()); }
+std::string Expander::Fresh() { return builder_.FreshName(op.node.name); }
 
 std::string Expander::AddConstant(ConstantPtr constant) {
   std::string name = Fresh();
@@ -100,6 +111,13 @@ OnnxAttribute TextAttribute(std::string value) {
 Expansion FindExpansion(const OnnxNode& node) {
   static const ExpansionTable table = [] {
     ExpansionTable all;
+    AddAttentionExpansions(all);
+    AddGroupQueryExpansions(all);
+    AddMicrosoftAttentionExpansions(all);
+    AddMicrosoftExpansions(all);
+    AddMicrosoftNormExpansions(all);
+    AddQuantizedExpansions(all);
+    AddRecurrentExpansions(all);
     return all;
   }();
   const auto found = table.find(node.Kind());

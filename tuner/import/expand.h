@@ -6,6 +6,7 @@
 // unread).
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -44,12 +45,19 @@ class Expander {
   // The same, whose output is an output of the expanded node.
   Result<void> AddOut(int output, const std::string& type, std::vector<std::string> inputs,
                       Attributes attributes = {});
+  // Stages of the expansion's own: `lowering` reads `inputs` and makes `outputs`, each a fresh name
+  // or an output of the expanded node. `name` stands for an operator, for people.
+  using StageLowering = std::function<Result<void>(OpContext& op)>;
+  Result<void> Lower(const std::string& name, std::vector<std::string> inputs,
+                     std::vector<std::string> outputs, const StageLowering& lowering);
+  std::string Fresh();
+  // The name of an output of the expanded node.
+  std::string Out(int output) const { return op.node.outputs[static_cast<std::size_t>(output)]; }
   // Constants: i64 of one dimension; a scalar of a floating type.
   std::string Ints(const std::vector<std::int64_t>& values);
   std::string Number(double value, DataType type = DataType::kF32);
 
  private:
-  std::string Fresh();
   std::string AddConstant(ConstantPtr constant);
   Result<void> AddNode(const std::string& type, std::vector<std::string> inputs,
                        std::vector<std::string> outputs, Attributes attributes);
@@ -70,5 +78,13 @@ using ExpansionTable = std::map<std::string_view, Expansion>;
 
 // nullptr: not an operator that is expanded. Operators of other domains are named "domain:op".
 Expansion FindExpansion(const OnnxNode& node);
+
+void AddAttentionExpansions(ExpansionTable& table);
+void AddGroupQueryExpansions(ExpansionTable& table);
+void AddMicrosoftAttentionExpansions(ExpansionTable& table);
+void AddMicrosoftExpansions(ExpansionTable& table);
+void AddMicrosoftNormExpansions(ExpansionTable& table);
+void AddQuantizedExpansions(ExpansionTable& table);
+void AddRecurrentExpansions(ExpansionTable& table);
 
 }  // namespace kindred

@@ -13,6 +13,7 @@
 
 #include <deque>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -44,8 +45,14 @@ struct Value {
   int unit = -1;  // that computes it, for kPrepared and kComputed; -1: nothing does (see `missing`)
   std::string missing;        // why it has no type or shape, for people
   bool invented = false;      // the model has no such value; `name` is ours
+  bool stripped = false;      // a weight whose data were left out of the file (strip.h)
   bool model_output = false;  // the memory is read after the model's run
 };
+
+// Known before the model runs.
+inline bool KnownAhead(ValueKind kind) {
+  return kind == ValueKind::kKnown || kind == ValueKind::kWeight || kind == ValueKind::kPrepared;
+}
 
 enum class UnitKind {
   kContraction,  // sums of products
@@ -61,6 +68,14 @@ enum class UnitKind {
 struct IndexUse {
   int value = -1;
   std::int64_t low = 0, high = 0;
+};
+
+// What a floating value stands for: scale * (value - zero_point), of 8-bit integers.
+struct Dequantized {
+  int value = -1;
+  int scale = -1;       // f32, f16 or bf16; -1: 1
+  int zero_point = -1;  // of the integers' type; -1: 0
+  int axis = -1;        // the dimension that both lie along; -1: single numbers
 };
 
 struct GraphNode {
@@ -88,6 +103,7 @@ struct Graph {
   std::vector<Value> values;
   std::vector<Unit> units;
   std::vector<std::string> unused;  // nodes whose results nothing reads
+  std::map<int, Dequantized> dequantized;  // by value
 
   const Value& StorageOf(int value) const {
     return values[static_cast<std::size_t>(values[static_cast<std::size_t>(value)].storage)];

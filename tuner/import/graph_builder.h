@@ -1,6 +1,7 @@
 // The pass behind BuildGraph: what is known while the nodes are gone through, in order.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <unordered_map>
@@ -14,7 +15,8 @@ namespace kindred {
 
 class GraphBuilder {
  public:
-  explicit GraphBuilder(const OnnxModel& model) : model_(model) {}
+  // `trips`: of loops that do not say how often they run.
+  GraphBuilder(const OnnxModel& model, double trips) : model_(model), trips_(trips) {}
   Result<Graph> Run(const std::map<std::string, Shape>& inputs);
 
   // --- for expansions (expand.h)
@@ -28,6 +30,8 @@ class GraphBuilder {
   void AddKnown(const std::string& name, ConstantPtr constant);
   // Processes a node that the current one is expanded into.
   Result<void> ProcessPart(OnnxNode node);
+  // The same with a lowering of the expansion's own; the node's operator is a name for people.
+  Result<void> LowerPart(OnnxNode node, const std::function<Result<void>(OpContext& op)>& lowering);
 
  private:
   Value& value(int id) { return graph_.values[static_cast<std::size_t>(id)]; }
@@ -48,15 +52,33 @@ class GraphBuilder {
   // Whether the node was expanded; if it could be but for some reason, `reason` says why it was
   // not.
   Result<bool> TryExpand(int n, const std::vector<int>& inputs, std::string& reason);
+  // quantized_graph.cc: a node that only moves elements of a dequantised value moves the integers
+  // that it stands for; units read the integers of those they compute with.
+  Result<bool> TryMoveQuantized(int n, const std::vector<int>& inputs);
+  void ReadQuantized(OpContext& op);
   std::vector<int> AddOutputs(int n);
+
+  // control_flow.cc. Each gives why the node is left out, "" where it is not.
+  Result<std::string> ProcessControl(int n, const std::vector<int>& inputs);
+  Result<std::string> ProcessIf(int n, const std::vector<int>& inputs);
+  Result<std::string> ProcessLoop(int n, const std::vector<int>& inputs);
+  Result<std::string> ProcessScan(int n, const std::vector<int>& inputs);
+  // Processes a body's nodes in the current scope; gives the values of its outputs.
+  Result<std::vector<int>> ProcessBody(const OnnxGraph& body, std::vector<Value> inputs,
+                                       const std::string& label);
+  // The same in a scope of its own that runs `times` as often.
+  Result<std::vector<int>> ProcessRuns(const OnnxGraph& body, std::vector<Value> inputs,
+                                       const std::string& label, double times);
+  Value RunInput(int element_type, Shape shape) const;
+  void CommitControl(int n, const std::vector<int>& inputs, const std::vector<int>& made,
+                     std::vector<Value> outputs);
+
   // Why the node cannot be lowered, or "".
   std::string WhyNotLowered(const OnnxNode& node, const std::vector<int>& inputs) const;
   static std::string WhyUnusable(const Value& v);
   // Names the attributes that no lowering asked for; "" if there are none.
   static std::string UnreadReason(const OpContext& op);
   const OnnxNode& node(int n) const { return graph_.nodes[static_cast<std::size_t>(n)].node; }
-  std::string ForeignReason(const OnnxNode& node) const;
-  std::string NoFormReason(const OnnxNode& node) const;
   // Shape, Constant and the like.
   Result<bool> FoldKnown(int n, const std::vector<int>& inputs, const std::vector<int>& outputs);
   // Stands for a weight where it makes floats: its values are not written into the workloads.
@@ -75,19 +97,19 @@ class GraphBuilder {
   // instead.
   void Commit(int n, OpContext& op, std::size_t first_value, const std::vector<int>& outputs);
   bool Evaluate(const Unit& unit);
-  // Convolution followed by nothing but a batch normalisation: W' = W * s and b' = (b - mean) * s +
-  // shift with s = scale / sqrt(variance + epsilon), per output channel, computed ahead of time.
+  // fold_batch_norm.cc: a convolution or product followed by nothing but a batch normalisation.
   bool TryFoldBatchNorm(int n, const std::vector<int>& inputs, const std::vector<int>& outputs);
   // Units whose results nothing reads any more (their reader was folded), in reverse order of use.
   void DropUnread();
 
   const OnnxModel& model_;
+  const double trips_;
   Graph graph_;
   std::unordered_map<std::string, int> ids_;
   std::unordered_map<std::string, int> uses_;
   std::vector<bool> live_;
   int current_ = -1;  // the node that is being expanded, in graph_.nodes; -1: none
-  int scope_ = 0;
+  int scope_ = 0, scopes_ = 0;
   double times_ = 1;  // runs of the current scope in one run of the model
   std::int64_t fresh_ = 0;
 };

@@ -1,6 +1,8 @@
 // The graph of groups while they grow: who reads what, and whether a merge would close a cycle.
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <set>
 #include <vector>
 
@@ -36,10 +38,18 @@ class GroupGraph {
   bool Convex(const std::vector<int>& units) const;
 
  private:
+  // The last unit from which a path may lead to unit `last` or one before it: units stand in
+  // topological order, so that only a group can lead back.
+  int LastThatComesBack(int last) const;
+
   const Graph& graph_;
   std::vector<std::vector<int>> readers_;  // by storage
   std::vector<int> group_;                 // by unit; -1: none yet
   std::vector<std::vector<int>> members_;  // by group
+  std::map<int, int> spans_;  // first and last units of groups, overlapping ones together
+  // By unit: what the walk of Convex at hand knows of it. Not for several threads.
+  mutable std::vector<std::int64_t> marks_;
+  mutable std::int64_t walk_ = 0;
 };
 
 }  // namespace kindred

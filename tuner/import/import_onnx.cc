@@ -10,6 +10,7 @@
 #include "tuner/import/bind_dims.h"
 #include "tuner/import/build_graph.h"
 #include "tuner/import/import.h"
+#include "tuner/import/merge_instances.h"
 #include "tuner/import/naming.h"
 #include "tuner/import/partition.h"
 
@@ -18,7 +19,8 @@ namespace {
 
 class Importer {
  public:
-  Importer(const OnnxModel& model, const Graph& graph) : model_(model), graph_(graph) {
+  Importer(const OnnxModel& model, const Graph& graph, int instances)
+      : model_(model), graph_(graph), instances_(instances) {
     result_.name = std::filesystem::path(model.path).stem().string();
     result_.unused = graph.unused;
     for (const OnnxValue& output : model.outputs) result_.outputs.push_back(output.name);
@@ -50,8 +52,21 @@ class Importer {
       return {};
     }
     Workload& workload = assembled->workload;
+    workload = Merged(*assembled);
     workload.name = NameOf(graph_, group);
+    if (instances_ > 1) workload.name += fmt::format(" x {}", instances_);
     CanonicalWorkload canonical = Canonicalize(workload);
+    std::map<int, WeightPreparation> preparations;  // by storage
+    for (const int argument : canonical.arguments) {
+      const int storage = assembled->values[static_cast<std::size_t>(argument)];
+      if (value(storage).kind != ValueKind::kPrepared) continue;
+      auto preparation = Prepare(storage);
+      if (!preparation) {
+        for (const int u : group.units) refused_[u] = preparation.error().message;
+        return {};
+      }
+      preparations[storage] = std::move(*preparation);
+    }
     const auto [place, fresh] = tasks_.emplace(canonical.key, result_.tasks.size());
     if (fresh) {
       ImportedTask task;
@@ -75,15 +90,26 @@ class Importer {
       const int storage = assembled->values[mine];
       use.tensors[name] = value(storage).name;
       NoteFolded(storage);
-      if (value(storage).kind == ValueKind::kPrepared) {
-        KINDRED_TRY(auto preparation, Prepare(storage));
-        preparation.produces = name;
-        use.preparations.push_back(std::move(preparation));
+      if (const auto found = preparations.find(storage); found != preparations.end()) {
+        found->second.produces = name;
+        use.preparations.push_back(found->second);
       }
     }
     task.uses.push_back(std::move(use));
     for (const int u : group.units) in_task_.insert(u);
     return {};
+  }
+
+  // Tables that the model itself fixes are the same for all instances; scales and zero points
+  // belong to the weights.
+  Workload Merged(const Assembled& assembled) const {
+    std::set<int> shared;
+    for (std::size_t id = 0; id < assembled.values.size(); ++id) {
+      const Value& v = value(assembled.values[id]);
+      if (v.kind == ValueKind::kKnown && ElementCount(v.shape) > 1 && !IsByteType(v.element_type))
+        shared.insert(static_cast<int>(id));
+    }
+    return MergeInstances(assembled.workload, instances_, shared);
   }
 
   void AddNode(SubgraphUse& use, int n) const {
@@ -122,10 +148,10 @@ class Importer {
     Collect(storage, units);
     auto assembled = Assemble(graph_, {units.begin(), units.end()}, {storage});
     if (!assembled)
-      return Internal(model_.path + ": preparing '" + value(storage).name +
-                      "': " + assembled.error().message);
+      return Unsupported("its weight '" + value(storage).name +
+                         "' cannot be prepared: " + assembled.error().message);
     WeightPreparation preparation;
-    preparation.text = PrintWorkload(assembled->workload);
+    preparation.text = PrintWorkload(Merged(*assembled));
     for (std::size_t i = 0; i < assembled->values.size(); ++i) {
       const Tensor& tensor = assembled->workload.tensors[i];
       if (tensor.role != Role::kInput && tensor.role != Role::kWeight) continue;
@@ -172,6 +198,7 @@ class Importer {
 
   const OnnxModel& model_;
   const Graph& graph_;
+  int instances_;
   ImportedModel result_;
   std::unordered_map<Hash128, std::size_t> tasks_;
   std::map<int, std::string> refused_;  // by unit
@@ -187,11 +214,14 @@ double ImportedTask::runs() const {
 }
 
 Result<ImportedModel> ImportOnnx(const std::string& path, const ImportOptions& options) {
+  if (options.instances < 1)
+    return BadInput(fmt::format("{}: {} instances cannot be merged; ask for 1 or more", path,
+                                options.instances));
   KINDRED_TRY(const OnnxModel model, LoadOnnx(path));
   std::map<std::string, std::int64_t> bound;
   KINDRED_TRY(const auto shapes, BindDims(model, options.dims, bound));
-  KINDRED_TRY(const Graph graph, BuildGraph(model, shapes));
-  KINDRED_TRY(ImportedModel imported, Importer(model, graph).Run());
+  KINDRED_TRY(const Graph graph, BuildGraph(model, shapes, options.trips));
+  KINDRED_TRY(ImportedModel imported, Importer(model, graph, options.instances).Run());
   imported.dims = std::move(bound);
   return imported;
 }

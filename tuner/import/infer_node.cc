@@ -1,5 +1,6 @@
 #include "tuner/import/infer_node.h"
 
+#include <algorithm>
 #include <exception>
 #include <string_view>
 #include <unordered_set>
@@ -7,6 +8,9 @@
 #include <onnx/defs/schema.h>
 #include <onnx/onnx_pb.h>
 #include <onnx/shape_inference/implementation.h>
+
+#include "tuner/import/infer_newer.h"
+#include "tuner/import/operator_table.h"
 
 namespace kindred {
 namespace {
@@ -93,10 +97,12 @@ InferredType ConvertType(const onnx::TypeProto& type) {
   return result;
 }
 
-// The operator's definition, nullptr where libonnx has none for this model.
-const onnx::OpSchema* SchemaOf(const OnnxNode& node) {
-  if (node.opset == 0 || (node.domain.empty() && node.opset > kNewestOpset)) return nullptr;
-  return onnx::OpSchemaRegistry::Schema(node.op, node.opset, node.domain);
+// The operator's definition, nullptr where libonnx has none for this operator set.
+const onnx::OpSchema* SchemaOf(const OnnxNode& node, int opset) {
+  const auto& domains = onnx::OpSchemaRegistry::DomainToVersionRange::Instance().Map();
+  const auto range = domains.find(node.domain);
+  if (opset == 0 || range == domains.end() || opset > range->second.second) return nullptr;
+  return onnx::OpSchemaRegistry::Schema(node.op, opset, node.domain);
 }
 
 bool HasSubgraphs(const OnnxNode& node) {
@@ -117,15 +123,20 @@ void FillNode(const OnnxNode& node, onnx::NodeProto& proto) {
   for (const auto& output : node.outputs) proto.add_output(output);
 }
 
-Error Contradiction(const OnnxModel& model, const OnnxNode& node, std::string text) {
+Error Contradicts(const OnnxModel& model, const OnnxNode& node, std::string text) {
   for (char& c : text)
     if (c == '\n') c = ' ';
   return BadInput(model.path + ": " + node.Label() +
                   " contradicts its operator's definition: " + text);
 }
 
-// libonnx divides by these without a look.
+// libonnx divides by the numbers without a look, and takes any text for NOTSET.
 std::string ImplausibleAttribute(const OnnxNode& node) {
+  constexpr std::string_view kAutoPads[] = {"", "NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"};
+  if (const auto pad = node.attributes.find("auto_pad");
+      pad != node.attributes.end() &&
+      std::ranges::find(kAutoPads, pad->second.text) == std::end(kAutoPads))
+    return "auto_pad is '" + pad->second.text + "'";
   constexpr std::int64_t kMost = std::int64_t{1} << 31;
   for (const char* name : {"strides", "dilations", "kernel_shape", "group", "blocksize",
                            "num_outputs", "pads", "output_padding", "output_shape", "split"}) {
@@ -166,28 +177,49 @@ bool WindowsFit(const OnnxNode& node, const std::vector<NodeInput>& inputs) {
 
 }  // namespace
 
+bool KnownToLibrary(const OnnxNode& node) {
+  return SchemaOf(node, node.domain.empty() ? std::min(node.opset, kNewestOpset) : node.opset) !=
+         nullptr;
+}
+
+int LeastInputs(const OnnxNode& node) {
+  const onnx::OpSchema* schema =
+      SchemaOf(node, node.domain.empty() ? std::min(node.opset, kNewestOpset) : node.opset);
+  if (schema != nullptr) return schema->min_input();
+  const OperatorDefinition* newer =
+      node.domain.empty() ? FindNewerDefinition(node.op, kNewestTabled) : nullptr;
+  return newer == nullptr ? 1 : newer->least_inputs;
+}
+
 Result<void> VerifyNode(const OnnxModel& model, const OnnxNode& node) {
-  const onnx::OpSchema* schema = SchemaOf(node);
-  if (schema == nullptr || HasSubgraphs(node)) return {};
-  onnx::NodeProto proto;
-  FillNode(node, proto);
-  try {
-    schema->Verify(proto);
-  } catch (const std::exception& problem) {
-    return Contradiction(model, node, problem.what());
+  const bool own = node.domain.empty();
+  if (own && node.opset > kNewestTabled) return {};
+  const OperatorDefinition* newer = own ? FindNewerDefinition(node.op, node.opset) : nullptr;
+  const onnx::OpSchema* schema =
+      SchemaOf(node, own ? std::min(node.opset, kNewestOpset) : node.opset);
+  if (HasSubgraphs(node) || (newer == nullptr && schema == nullptr)) return {};
+  if (newer != nullptr) {
+    if (const std::string text = Contradiction(*newer, node); !text.empty())
+      return Contradicts(model, node, text);
+  } else {
+    onnx::NodeProto proto;
+    FillNode(node, proto);
+    try {
+      schema->Verify(proto);
+    } catch (const std::exception& problem) {
+      return Contradicts(model, node, problem.what());
+    }
   }
   if (const std::string text = ImplausibleAttribute(node); !text.empty())
-    return Contradiction(model, node, text);
+    return Contradicts(model, node, text);
   return {};
 }
 
-Result<std::vector<InferredType>> InferNode(const OnnxModel& model, const OnnxNode& node,
-                                            const std::vector<NodeInput>& inputs) {
+namespace {
+
+std::vector<InferredType> InferByLibrary(const OnnxNode& node, const std::vector<NodeInput>& inputs,
+                                         bool check_types, std::string& problem) {
   std::vector<InferredType> result(node.outputs.size());
-  if (SchemaOf(node) == nullptr || HasSubgraphs(node)) return result;
-  if (!WindowsFit(node, inputs))
-    return Contradiction(model, node,
-                         "its window or its weight does not fit its input's dimensions");
   onnx::ModelProto one;
   one.set_ir_version(8);
   auto& opset = *one.add_opset_import();
@@ -208,15 +240,40 @@ Result<std::vector<InferredType>> InferNode(const OnnxModel& model, const OnnxNo
     }
   }
   try {
-    const onnx::ShapeInferenceOptions options(true, 1, false);
+    const onnx::ShapeInferenceOptions options(check_types, 1, false);
     onnx::shape_inference::InferShapes(one, onnx::OpSchemaRegistry::Instance(), options);
-  } catch (const std::exception& problem) {
-    return Contradiction(model, node, problem.what());
+  } catch (const std::exception& thrown) {
+    problem = thrown.what();
+    return result;
   }
   for (const auto& value : graph.value_info())
     for (std::size_t i = 0; i < node.outputs.size(); ++i)
       if (node.outputs[i] == value.name()) result[i] = ConvertType(value.type());
   return result;
+}
+
+}  // namespace
+
+Result<std::vector<InferredType>> InferNode(const OnnxModel& model, const OnnxNode& node,
+                                            const std::vector<NodeInput>& inputs, bool of_model) {
+  const std::vector<InferredType> nothing(node.outputs.size());
+  if (HasSubgraphs(node)) return nothing;
+  const bool newer = node.domain.empty() && node.opset > kNewestOpset;
+  if (newer && node.opset > kNewestTabled) return nothing;
+  if (newer) {
+    if (auto inferred = InferNewer(node, inputs)) return *inferred;
+  }
+  const auto older = newer ? AsOlder(node, inputs) : OlderNode{node, inputs};
+  if (!older || SchemaOf(older->node, older->node.opset) == nullptr) return nothing;
+  if (!WindowsFit(older->node, older->inputs))
+    return Contradicts(model, node, "its window or its weight does not fit its input's dimensions");
+  std::string problem;
+  auto inferred = InferByLibrary(older->node, older->inputs, !newer, problem);
+  const bool all_known = std::all_of(inputs.begin(), inputs.end(), [](const NodeInput& input) {
+    return input.name.empty() || input.element_type != 0;
+  });
+  if (!problem.empty() && !newer && of_model && all_known) return Contradicts(model, node, problem);
+  return inferred;
 }
 
 }  // namespace kindred

@@ -1,17 +1,14 @@
-// Reads the protobuf. Beside infer_node.cc the only file that sees protobuf's headers.
+// From the protobuf to plain structs.
 #include <algorithm>
-#include <cerrno>
-#include <climits>
-#include <cstring>
-#include <fstream>
 #include <set>
-#include <unordered_map>
 
-#include <google/protobuf/io/coded_stream.h>
-#include <google/protobuf/io/zero_copy_stream_impl.h>
+#include <google/protobuf/unknown_field_set.h>
 #include <onnx/onnx_pb.h>
 
+#include "tuner/import/external_data.h"
+#include "tuner/import/inline_functions.h"
 #include "tuner/import/onnx_model.h"
+#include "tuner/import/parse_onnx.h"
 #include "tuner/import/sort_nodes.h"
 
 namespace kindred {
@@ -21,6 +18,24 @@ using onnx::AttributeProto;
 using onnx::GraphProto;
 using onnx::TensorProto;
 using Opsets = std::map<std::string, int>;
+
+class Converter {
+ public:
+  explicit Converter(const std::string& path) : path_(path), external_(path) {}
+
+  Result<OnnxGraph> Graph(GraphProto& proto, const Opsets& opsets, bool nested);
+  Result<OnnxFunction> Function(onnx::FunctionProto& proto);
+
+ private:
+  Result<OnnxTensor> Tensor(const TensorProto& proto);
+  // Where external data lie; reads those that the import looks at.
+  Result<void> Locate(const TensorProto& proto, const std::string& what, OnnxTensor& tensor);
+  Result<OnnxAttribute> Attribute(AttributeProto& proto, const Opsets& opsets);
+  Result<OnnxNode> Node(onnx::NodeProto& proto, int position, const Opsets& opsets);
+
+  const std::string path_;
+  ExternalData external_;
+};
 
 // The typed fields hold one element per entry; f16 and bf16 lie in int32_data as bit patterns.
 std::string BytesOf(const TensorProto& proto, DataType type) {
@@ -37,31 +52,24 @@ std::string BytesOf(const TensorProto& proto, DataType type) {
   return bytes;
 }
 
-Result<OnnxTensor> ConvertTensor(const std::string& path, const TensorProto& proto) {
+Result<OnnxTensor> Converter::Tensor(const TensorProto& proto) {
   OnnxTensor tensor;
   tensor.name = proto.name();
   tensor.element_type = proto.data_type();
   tensor.shape.assign(proto.dims().begin(), proto.dims().end());
-  const std::string what = path + ": tensor '" + tensor.name + "' ";
+  const std::string what = path_ + ": tensor '" + tensor.name + "' ";
   if (!PossibleShape(tensor.shape))
     return BadInput(what + "has impossible dimensions " + ShapeText(tensor.shape) +
                     "; save the model again");
-  const std::int64_t count = ElementCount(tensor.shape);
   if (proto.data_location() == TensorProto::EXTERNAL) {
-    for (const auto& entry : proto.external_data()) {
-      if (entry.key() == "location") tensor.external_file = entry.value();
-      if (entry.key() == "offset") tensor.external_offset = std::atoll(entry.value().c_str());
-      if (entry.key() == "length") tensor.external_length = std::atoll(entry.value().c_str());
-    }
-    if (tensor.external_file.empty())
-      return BadInput(what + "has external data without a location; save the model again");
+    KINDRED_CHECK(Locate(proto, what, tensor));
     return tensor;
   }
   const auto type = FromOnnxType(tensor.element_type);
-  if (!type || count > kLargestConstant) return tensor;
+  if (!type || ElementCount(tensor.shape) > kLargestConstant) return tensor;
   const std::string bytes = BytesOf(proto, *type);
   auto decoded = DecodeConstant(*type, tensor.shape, bytes.data(), bytes.size());
-  // A weight may be stored without its data (a model stripped for sharing); only a size that
+  // A weight may be stored without its data (by other tools than ours); only a size that
   // contradicts the shape is an error.
   if (!decoded && !bytes.empty())
     return BadInput(what + "of shape " + ShapeText(tensor.shape) + " holds " +
@@ -69,6 +77,18 @@ Result<OnnxTensor> ConvertTensor(const std::string& path, const TensorProto& pro
                     " bytes, too few; the file is damaged, export it again");
   if (decoded) tensor.data = std::make_shared<ConstantTensor>(std::move(*decoded));
   return tensor;
+}
+
+Result<void> Converter::Locate(const TensorProto& proto, const std::string& what,
+                               OnnxTensor& tensor) {
+  for (const auto& entry : proto.external_data())
+    KINDRED_CHECK(SetExternalPlace(tensor, entry.key(), entry.value(), what));
+  if (tensor.external_file.empty())
+    return BadInput(what + "has external data without a location; save the model again");
+  if (!tensor.IsStripped() && LooksAt(tensor.element_type, tensor.shape, false)) {
+    KINDRED_TRY(tensor.data, external_.Read(tensor));
+  }
+  return {};
 }
 
 // Names that `graph` and its subgraphs read without defining them.
@@ -89,11 +109,7 @@ void Captured(const GraphProto& graph, std::set<std::string> defined,
   for (const auto& output : graph.output()) use(output.name());
 }
 
-Result<OnnxGraph> ConvertGraph(const std::string& path, GraphProto& graph, const Opsets& opsets,
-                               bool nested);
-
-Result<OnnxAttribute> ConvertAttribute(const std::string& path, AttributeProto& proto,
-                                       const Opsets& opsets) {
+Result<OnnxAttribute> Converter::Attribute(AttributeProto& proto, const Opsets& opsets) {
   OnnxAttribute attribute;
   using Kind = OnnxAttribute::Kind;
   switch (proto.type()) {
@@ -114,10 +130,10 @@ Result<OnnxAttribute> ConvertAttribute(const std::string& path, AttributeProto& 
   for (const float number : proto.floats()) attribute.numbers.push_back(ShortestDecimal(number));
   attribute.texts.assign(proto.strings().begin(), proto.strings().end());
   if (proto.has_t()) {
-    KINDRED_TRY(attribute.tensor, ConvertTensor(path, proto.t()));
+    KINDRED_TRY(attribute.tensor, Tensor(proto.t()));
   }
   if (proto.has_g()) {
-    KINDRED_TRY(auto graph, ConvertGraph(path, *proto.mutable_g(), opsets, true));
+    KINDRED_TRY(auto graph, Graph(*proto.mutable_g(), opsets, true));
     attribute.graph = std::make_shared<const OnnxGraph>(std::move(graph));
   }
   attribute.reference = proto.ref_attr_name();
@@ -141,8 +157,7 @@ OnnxValue ConvertValue(const onnx::ValueInfoProto& proto) {
   return value;
 }
 
-Result<OnnxNode> ConvertNode(const std::string& path, onnx::NodeProto& proto, int position,
-                             const Opsets& opsets) {
+Result<OnnxNode> Converter::Node(onnx::NodeProto& proto, int position, const Opsets& opsets) {
   OnnxNode node;
   node.op = proto.op_type();
   node.domain = proto.domain() == "ai.onnx" ? "" : proto.domain();
@@ -155,20 +170,36 @@ Result<OnnxNode> ConvertNode(const std::string& path, onnx::NodeProto& proto, in
   if (const auto opset = opsets.find(node.domain); opset != opsets.end())
     node.opset = opset->second;
   for (auto& attribute : *proto.mutable_attribute()) {
-    auto converted = ConvertAttribute(path, attribute, opsets);
-    if (!converted) return BadInput(converted.error().message + " (in " + node.Label() + ")");
-    node.attributes.emplace(attribute.name(), std::move(*converted));
+    // First, because conversion takes the bodies apart.
     if (attribute.has_g()) Captured(attribute.g(), {}, node.captured);
     for (const auto& graph : attribute.graphs()) Captured(graph, {}, node.captured);
+    auto converted = Attribute(attribute, opsets);
+    if (!converted) return BadInput(converted.error().message + " (in " + node.Label() + ")");
+    node.attributes.emplace(attribute.name(), std::move(*converted));
   }
   return node;
 }
 
-Result<OnnxGraph> ConvertGraph(const std::string& path, GraphProto& proto, const Opsets& opsets,
-                               bool nested) {
+void MarkQuantized(std::vector<OnnxNode>& nodes, std::vector<OnnxTensor>& initializers) {
+  std::set<std::string> names;
+  for (const OnnxNode& node : nodes) {
+    const int input = QuantizedInput(node.op);
+    if (input >= 0 && input < static_cast<int>(node.inputs.size()))
+      names.insert(node.inputs[static_cast<std::size_t>(input)]);
+  }
+  const auto mark = [&](const std::string& name, OnnxTensor& tensor) {
+    tensor.quantized = IsQuantized(tensor.element_type, tensor.shape, names.contains(name));
+  };
+  for (OnnxTensor& tensor : initializers) mark(tensor.name, tensor);
+  for (OnnxNode& node : nodes)
+    if (node.op == "Constant" && node.attributes.contains("value") && !node.outputs.empty())
+      mark(node.outputs[0], node.attributes.at("value").tensor);
+}
+
+Result<OnnxGraph> Converter::Graph(GraphProto& proto, const Opsets& opsets, bool nested) {
   OnnxGraph graph;
   for (TensorProto& tensor : *proto.mutable_initializer()) {
-    KINDRED_TRY(auto converted, ConvertTensor(path, tensor));
+    KINDRED_TRY(auto converted, Tensor(tensor));
     graph.initializers.push_back(std::move(converted));
     TensorProto().Swap(&tensor);  // gives the data back at once
   }
@@ -183,21 +214,23 @@ Result<OnnxGraph> ConvertGraph(const std::string& path, GraphProto& proto, const
   for (const auto& value : proto.output()) graph.outputs.push_back(ConvertValue(value));
   for (const auto& value : proto.value_info()) graph.described.push_back(ConvertValue(value));
   for (int i = 0; i < proto.node_size(); ++i) {
-    KINDRED_TRY(auto node, ConvertNode(path, *proto.mutable_node(i), i, opsets));
+    KINDRED_TRY(auto node, Node(*proto.mutable_node(i), i, opsets));
     graph.nodes.push_back(std::move(node));
   }
-  KINDRED_CHECK(SortNodes(path, graph, nested));
+  MarkQuantized(graph.nodes, graph.initializers);
+  KINDRED_CHECK(SortNodes(path_, graph, nested));
   return graph;
 }
 
 Opsets ReadOpsets(const google::protobuf::RepeatedPtrField<onnx::OperatorSetIdProto>& imports) {
   Opsets opsets;
   for (const auto& opset : imports)
-    opsets[opset.domain() == "ai.onnx" ? "" : opset.domain()] = static_cast<int>(opset.version());
+    opsets[opset.domain() == "ai.onnx" ? "" : opset.domain()] =
+        static_cast<int>(std::clamp<std::int64_t>(opset.version(), 0, INT_MAX));
   return opsets;
 }
 
-Result<OnnxFunction> ConvertFunction(const std::string& path, onnx::FunctionProto& proto) {
+Result<OnnxFunction> Converter::Function(onnx::FunctionProto& proto) {
   OnnxFunction function;
   function.name = proto.name();
   function.domain = proto.domain();
@@ -206,51 +239,48 @@ Result<OnnxFunction> ConvertFunction(const std::string& path, onnx::FunctionProt
   function.attributes.assign(proto.attribute().begin(), proto.attribute().end());
   const Opsets opsets = ReadOpsets(proto.opset_import());
   for (int i = 0; i < proto.node_size(); ++i) {
-    KINDRED_TRY(auto node, ConvertNode(path, *proto.mutable_node(i), i, opsets));
+    KINDRED_TRY(auto node, Node(*proto.mutable_node(i), i, opsets));
     function.nodes.push_back(std::move(node));
   }
+  std::vector<OnnxTensor> none;
+  MarkQuantized(function.nodes, none);
+  // Defaults of attributes are younger than libonnx 1.12: field 11, attribute_proto.
+  const auto& younger = proto.GetReflection()->GetUnknownFields(proto);
+  for (int i = 0; i < younger.field_count(); ++i) {
+    constexpr int kAttributeProto = 11;
+    AttributeProto fixed;
+    if (younger.field(i).number() != kAttributeProto ||
+        younger.field(i).type() != google::protobuf::UnknownField::TYPE_LENGTH_DELIMITED ||
+        !fixed.ParseFromString(younger.field(i).length_delimited()))
+      continue;
+    KINDRED_TRY(auto converted, Attribute(fixed, opsets));
+    function.defaults.emplace(fixed.name(), std::move(converted));
+  }
   return function;
-}
-
-Result<void> Parse(const std::string& path, onnx::ModelProto& proto) {
-  std::ifstream file(path, std::ios::binary | std::ios::ate);
-  if (!file) return BadInput(path + ": cannot be read (" + std::strerror(errno) + ")");
-  const std::streamoff size = file.tellg();
-  if (size > INT_MAX)
-    return BadInput(
-        path +
-        ": is larger than 2 GiB, which no ONNX file can be; store its weights as external data");
-  file.seekg(0);
-  google::protobuf::io::IstreamInputStream stream(&file);
-  google::protobuf::io::CodedInputStream coded(&stream);
-  coded.SetTotalBytesLimit(INT_MAX);
-  if (size <= 0 || !proto.ParseFromCodedStream(&coded) || !coded.ConsumedEntireMessage())
-    return BadInput(path + ": is not a complete ONNX model (" +
-                    std::to_string(std::max<std::streamoff>(size, 0)) +
-                    " bytes); it is truncated or another kind of file, fetch or export it again");
-  if (!proto.has_graph() || proto.opset_import().empty())
-    return BadInput(path + ": is not an ONNX model: it has no " +
-                    (proto.has_graph() ? "operator set version" : "graph") + "; export it again");
-  return {};
 }
 
 }  // namespace
 
 Result<OnnxModel> LoadOnnx(const std::string& path) {
   onnx::ModelProto proto;
-  google::protobuf::SetLogHandler(
-      nullptr);  // its complaints about malformed files go into our message
-  KINDRED_CHECK(Parse(path, proto));
+  KINDRED_CHECK(ParseOnnx(path, proto));
+  Converter converter(path);
   OnnxModel model;
   model.path = path;
   model.ir_version = static_cast<int>(proto.ir_version());
   model.opsets = ReadOpsets(proto.opset_import());
+  for (const auto& [domain, version] : model.opsets)
+    if (version < 1)
+      return BadInput(path + ": names the operator set " + std::to_string(version) +
+                      (domain.empty() ? "" : " of '" + domain + "'") +
+                      "; the first is 1, export the model again");
   KINDRED_TRY(static_cast<OnnxGraph&>(model),
-              ConvertGraph(path, *proto.mutable_graph(), model.opsets, false));
+              converter.Graph(*proto.mutable_graph(), model.opsets, false));
   for (auto& function : *proto.mutable_functions()) {
-    KINDRED_TRY(auto converted, ConvertFunction(path, function));
+    KINDRED_TRY(auto converted, converter.Function(function));
     model.functions.push_back(std::move(converted));
   }
+  KINDRED_CHECK(InlineFunctions(model));
   return model;
 }
 

@@ -20,11 +20,6 @@ Shape ShapeOf(const Graph& graph, const Stage& stage) {
   return shape;
 }
 
-std::int64_t IntOf(const OnnxNode& node, const std::string& name, std::int64_t otherwise) {
-  const auto found = node.attributes.find(name);
-  return found == node.attributes.end() ? otherwise : found->second.integer;
-}
-
 std::int64_t FirstOf(const OnnxNode& node, const std::string& name, std::int64_t otherwise) {
   const auto found = node.attributes.find(name);
   return found == node.attributes.end() || found->second.integers.empty()
@@ -33,8 +28,7 @@ std::int64_t FirstOf(const OnnxNode& node, const std::string& name, std::int64_t
 }
 
 // Extents from the first stage: spatial axes [.. places], reduction axes [channels, taps].
-std::string ConvName(const OnnxNode& node, const Stage& stage) {
-  const std::int64_t groups = IntOf(node, "group", 1);
+std::string ConvName(const Stage& stage, std::int64_t stride, std::int64_t dilation) {
   const auto extent = [&](std::size_t a) { return stage.axes[a].extent.value; };
   const auto spatial = static_cast<std::size_t>(stage.spatial);
   const bool grouped = stage.axes[1].name == "g", depthwise = stage.axes[1].name == "c";
@@ -44,16 +38,15 @@ std::string ConvName(const OnnxNode& node, const Stage& stage) {
   for (std::size_t a = stage.axes.size() - places.size(); a < stage.axes.size(); ++a)
     taps.push_back(extent(a));
   const std::int64_t out = grouped ? extent(1) * extent(2) : extent(1);
-  const std::int64_t in = depthwise ? out : extent(spatial) * (grouped ? groups : 1);
+  const std::int64_t groups = grouped ? extent(1) : 1;
+  const std::int64_t in = depthwise ? out : extent(spatial) * groups;
   std::string name = fmt::format("{}conv{}d {}",
                                  depthwise ? "depthwise "
                                  : grouped ? "grouped "
                                            : "",
                                  places.size(), fmt::join(taps, "x"));
-  if (const auto stride = FirstOf(node, "strides", 1); stride != 1)
-    name += fmt::format("/{}", stride);
-  if (const auto dilation = FirstOf(node, "dilations", 1); dilation != 1)
-    name += fmt::format(" dilated {}", dilation);
+  if (stride != 1) name += fmt::format("/{}", stride);
+  if (dilation != 1) name += fmt::format(" dilated {}", dilation);
   name += depthwise ? fmt::format(" {}", out) : fmt::format(" {}->{}", in, out);
   if (grouped) name += fmt::format(" in {}", groups);
   return name + fmt::format(" {}", fmt::join(places, "x")) +
@@ -129,10 +122,21 @@ std::string NameOf(const Graph& graph, const Group& group) {
   }
   if (anchor.kind == UnitKind::kContraction) {
     std::string name;
-    if (node.op == "Conv") name = ConvName(node, anchor.stages.front());
-    if (node.op == "MatMul" || node.op == "Gemm") name = MatMulName(anchor.stages.front());
-    if (name.empty())
-      name = Lower(node.op) + " " + ShapeText(ShapeOf(graph, anchor.stages.front()));
+    const Stage& sum = *std::find_if(anchor.stages.begin(), anchor.stages.end(),
+                                     [](const Stage& stage) { return stage.reduction() > 0; });
+    if (node.op == "Conv" || node.op == "ConvInteger")
+      name = ConvName(sum, FirstOf(node, "strides", 1), FirstOf(node, "dilations", 1));
+    if (node.op == "ConvTranspose")  // a part of it is a convolution of stride 1
+      name = ConvName(sum, 1, 1) + " of convtranspose";
+    if (node.op == "MatMul" || node.op == "Gemm" || node.op == "MatMulInteger")
+      name = MatMulName(sum);
+    if (name.empty()) name = Lower(node.op) + " " + ShapeText(ShapeOf(graph, sum));
+    bool bytes = false;
+    for (const Stage& stage : anchor.stages)
+      VisitLoads(stage, [&](const Expr& load) {
+        bytes |= load.type == DataType::kI8 || load.type == DataType::kU8;
+      });
+    if (bytes) name = "int8 " + name;
     for (const auto& op : Epilogue(behind)) name += " + " + op;
     return name;
   }

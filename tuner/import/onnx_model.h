@@ -1,12 +1,13 @@
 // An ONNX model as plain structs: what the import needs of the protobuf, and none of its headers.
 //
 // Weights' data are not kept: a tensor carries its data only where it is small (kLargestConstant)
-// and lies in the model file itself; small external data are read when first asked for
-// (ReadTensor).
+// and lies in the model file itself, or holds integers or a single number; small external data of
+// other tensors are read when first asked for (ReadTensor).
 #pragma once
 
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "schedules/base/result.h"
@@ -14,15 +15,23 @@
 
 namespace kindred {
 
+// Where the data of a stripped tensor are said to lie: no file, and a name that ONNX's checker does
+// not look up.
+inline constexpr std::string_view kStrippedLocation = "#stripped";
+
 struct OnnxTensor {
   std::string name;
   int element_type = 0;  // onnx::TensorProto::DataType
   Shape shape;
   ConstantPtr data;  // null: large, external, or of an element type the workload language lacks
+  bool quantized = false;  // IsQuantized
   // External data: where they lie, relative to the model's folder; `length` 0: to the end of the
   // file.
   std::string external_file;
   std::int64_t external_offset = 0, external_length = 0;
+
+  // Left out of the file on purpose (strip.h).
+  bool IsStripped() const { return external_file == kStrippedLocation; }
 };
 
 struct OnnxGraph;
@@ -43,7 +52,7 @@ struct OnnxAttribute {
 
 struct OnnxNode {
   std::string name;  // the node's own, or that of its first output
-  std::string op, domain;
+  std::string op, domain, overload;
   int opset = 0;  // version of its domain's operators; 0: the model names none
   std::vector<std::string> inputs, outputs;  // "" where an optional one is left away
   std::map<std::string, OnnxAttribute> attributes;
@@ -94,13 +103,23 @@ struct OnnxModel : OnnxGraph {
 // twice, a cycle.
 Result<OnnxModel> LoadOnnx(const std::string& path);
 
-// The tensor's data if it is small, reading external data where needed; null if it is large.
-// Errors: the external file is missing, too short, or lies outside the model's folder.
+// The tensor's data if it is small, reading external data where needed; null if it is large or
+// stripped. Errors: the external file is missing, too short, or lies outside the model's folder.
 Result<ConstantPtr> ReadTensor(const OnnxModel& model, const OnnxTensor& tensor);
 
 // nullopt: an element type that the workload language does not have.
 std::optional<DataType> FromOnnxType(int element_type);
 int ToOnnxType(DataType type);
+// i8 or u8.
+bool IsByteType(int element_type);
+// Whether the import looks at a constant tensor's data: integers, of which shapes are made, and
+// single numbers. `quantized`: its integers are a weight's.
+bool LooksAt(int element_type, const Shape& shape, bool quantized);
+// Which input of an operator holds integers that are a weight's however few they are; -1: none.
+int QuantizedInput(std::string_view op);
+// Whether constant integers are a weight's. `read_so`: an operator reads them as its
+// QuantizedInput.
+bool IsQuantized(int element_type, const Shape& shape, bool read_so);
 std::string OnnxTypeName(int element_type);
 
 }  // namespace kindred

@@ -77,6 +77,12 @@ Result<ConstantPtr> OpContext::Known(int input, const std::string& what) const {
   const int initializer = Has(input) ? graph.StorageOf(In(input)).initializer : -1;
   if (!constant && initializer >= 0)
     KINDRED_CHECK(ReadTensor(model, model.initializers[static_cast<std::size_t>(initializer)]));
+  if (!constant && Has(input) && graph.StorageOf(In(input)).stripped)
+    return BadInput(
+        fmt::format("{}: {}: its {} ('{}') {} stripped from the model, but the computation depends "
+                    "on {}; import the model that was stripped",
+                    model.path, node.Label(), what, InValue(input).name,
+                    what.ends_with('s') ? "were" : "was", what.ends_with('s') ? "them" : "it"));
   if (!constant)
     return Unsupported(fmt::format("its {} ('{}') {} known before the model runs", what,
                                    Has(input) ? InValue(input).name : "",

@@ -136,12 +136,34 @@ Result<void> Gelu(OpContext& op) {
   });
 }
 
-Result<void> Sinh(OpContext& op) {
-  return Apply(op, [](const ExprPtr& x) { return (Exp(x) - Exp(Neg(x))) * Lit(0.5, x); });
+// x sigmoid(alpha x)
+ExprPtr SwishOf(const ExprPtr& x, double alpha) {
+  return x / (Lit(1, x) + Exp(Neg(x * Lit(alpha, x))));
 }
 
-Result<void> Cosh(OpContext& op) {
-  return Apply(op, [](const ExprPtr& x) { return (Exp(x) + Exp(Neg(x))) * Lit(0.5, x); });
+Result<void> Swish(OpContext& op) {
+  const double alpha = op.Float("alpha", 1);
+  return Apply(op, [&](const ExprPtr& x) { return SwishOf(x, alpha); });
+}
+
+Result<void> SwiGlu(OpContext& op) {
+  const double alpha = op.Float("alpha", 1);
+  KINDRED_CHECK(CheckShape(op, 1, op.InShape(0)));
+  return LowerPointwise(op, {op.In(0), op.In(1)}, op.InValue(0).type,
+                        [&](const Exprs& x) { return SwishOf(Wide(x[0]), alpha) * x[1]; });
+}
+
+Result<void> Shrink(OpContext& op) {
+  const double bias = op.Float("bias", 0), lambda = op.Float("lambd", 0.5);
+  const DataType type = op.InValue(0).type;
+  // Integers are compared as the floats that the attributes are.
+  return LowerPointwise(op, {op.In(0)}, type, [&](const Exprs& inputs) {
+    const ExprPtr x = IsFloat(type) ? Wide(inputs[0]) : CastExpr(DataType::kF32, inputs[0]);
+    const ExprPtr y = SelectExpr(
+        BinaryExpr(Op::kLess, x, Lit(-lambda, x)), x + Lit(bias, x),
+        SelectExpr(BinaryExpr(Op::kLess, Lit(lambda, x), x), x - Lit(bias, x), Lit(0, x)));
+    return CastExpr(type, y);
+  });
 }
 
 }  // namespace
@@ -163,8 +185,9 @@ void AddActivationOps(LoweringTable& table) {
   table["Celu"] = Celu;
   table["Selu"] = Selu;
   table["Gelu"] = Gelu;
-  table["Sinh"] = Sinh;
-  table["Cosh"] = Cosh;
+  table["Swish"] = Swish;
+  table["SwiGLU"] = SwiGlu;
+  table["Shrink"] = Shrink;
 }
 
 }  // namespace kindred

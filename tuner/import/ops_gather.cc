@@ -28,6 +28,14 @@ int KnownIndices(OpContext& op, const Shape& shape, const std::vector<std::int64
   return id;
 }
 
+// Element `at` of a list of known indices.
+ExprPtr PlaceIn(OpContext& op, const std::vector<std::int64_t>& places, const ExprPtr& at) {
+  if (const auto progression = Progression(places))
+    return at * progression->second + progression->first;
+  const Shape shape = {static_cast<std::int64_t>(places.size())};
+  return LoadExpr(KnownIndices(op, shape, places), {at}, DataType::kI64);
+}
+
 // The value of `indices` at `at` as an index into an extent.
 ExprPtr WrappedIndex(OpContext& op, int indices, const Exprs& at, std::int64_t extent) {
   const ExprPtr raw =
@@ -95,25 +103,54 @@ Result<void> GatherElements(OpContext& op) {
   return {};
 }
 
+// The first `batch_dims` dimensions of input and indices go along.
 Result<void> GatherNd(OpContext& op) {
-  if (op.Int("batch_dims", 0) != 0) return Unsupported("batch dimensions");
   const Shape in = op.InShape(0), at = op.InShape(1);
+  const auto batch = static_cast<std::size_t>(op.Int("batch_dims", 0));
   const auto depth = static_cast<std::size_t>(at.empty() ? 0 : at.back());
-  if (depth < 1 || depth > in.size()) return Unsupported("indices of shape " + ShapeText(at));
+  if (depth < 1 || batch >= at.size() || batch + depth > in.size())
+    return Unsupported("indices of shape " + ShapeText(at));
   Shape shape(at.begin(), at.end() - 1);
-  shape.insert(shape.end(), in.begin() + static_cast<std::ptrdiff_t>(depth), in.end());
+  shape.insert(shape.end(), in.begin() + static_cast<std::ptrdiff_t>(batch + depth), in.end());
   Stage stage = MakeStage(op.Out(0, op.InValue(0).type, shape), shape);
   const Exprs axes = AxesOf(stage);
-  Exprs from;
+  Exprs from(axes.begin(), axes.begin() + static_cast<std::ptrdiff_t>(batch));
   for (std::size_t i = 0; i < depth; ++i) {
     Exprs place(axes.begin(), axes.begin() + static_cast<std::ptrdiff_t>(at.size()) - 1);
     place.push_back(IntExpr(static_cast<std::int64_t>(i)));
-    from.push_back(WrappedIndex(op, op.In(1), place, in[i]));
+    from.push_back(WrappedIndex(op, op.In(1), place, in[batch + i]));
   }
   from.insert(from.end(), axes.begin() + static_cast<std::ptrdiff_t>(at.size()) - 1, axes.end());
   stage.body = op.Load(op.In(0), std::move(from));
   op.kind = UnitKind::kMovement;
   op.Emit(std::move(stage));
+  return {};
+}
+
+// The elements along an axis (or of the flat tensor) at which a known condition holds.
+Result<void> Compress(OpContext& op) {
+  if (!op.Peek(1)) return Unsupported("the shape of its result depends on the data");
+  KINDRED_TRY(const auto condition, op.KnownInts(1, "condition"));
+  Shape in = op.InShape(0);
+  int x = op.In(0);
+  std::size_t axis = 0;
+  if (op.node.attributes.contains("axis")) {
+    KINDRED_TRY(const std::int64_t given, NormaliseAxis(op, op.Int("axis", 0), in.size()));
+    axis = static_cast<std::size_t>(given);
+  } else {
+    in = {ElementCount(in)};
+    x = op.ViewOf(x, in);
+  }
+  std::vector<std::int64_t> places;
+  for (std::size_t i = 0; i < condition.size(); ++i)
+    if (condition[i] != 0 && static_cast<std::int64_t>(i) < in[axis])
+      places.push_back(static_cast<std::int64_t>(i));
+  Shape shape = in;
+  shape[axis] = static_cast<std::int64_t>(places.size());
+  EmitGather(op, op.Out(0, op.InValue(0).type, shape), x, shape, [&](Exprs at) {
+    at[axis] = PlaceIn(op, places, at[axis]);
+    return at;
+  });
   return {};
 }
 
@@ -123,6 +160,7 @@ void AddGatherOps(LoweringTable& table) {
   table["Gather"] = Gather;
   table["GatherElements"] = GatherElements;
   table["GatherND"] = GatherNd;
+  table["Compress"] = Compress;
 }
 
 }  // namespace kindred

@@ -1,7 +1,10 @@
-// BatchNormalization, LayerNormalization, InstanceNormalization, LRN.
+// Normalisations: of batches, layers, instances and groups, by norms, and LRN.
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "tuner/import/ops.h"
+#include "tuner/import/rows.h"
 
 namespace kindred {
 
@@ -43,85 +46,183 @@ Result<void> BatchNormalization(OpContext& op) {
   return {};
 }
 
-// Mean and variance of input 0 over its trailing dimensions from `axis` on, then
-// (x - mean) / sqrt(variance + epsilon) * scale + shift, finished by `finish`.
+// All axes from `axis` on.
+std::vector<std::int64_t> Trailing(std::int64_t axis, std::size_t rank) {
+  std::vector<std::int64_t> axes;
+  for (; axis < static_cast<std::int64_t>(rank); ++axis) axes.push_back(axis);
+  return axes;
+}
+
+// Mean and variance of each row.
 struct Moments {
-  Shape shape, rows;
   int mean = -1, variance = -1;
 };
 
-Moments EmitMoments(OpContext& op, std::size_t axis) {
+Moments EmitMoments(OpContext& op, const Rows& rows) {
+  const DataType type = op.graph.values[static_cast<std::size_t>(rows.value)].type;
   Moments moments;
-  moments.shape = op.InShape(0);
-  moments.rows =
-      Shape(moments.shape.begin(), moments.shape.begin() + static_cast<std::ptrdiff_t>(axis));
-  const DataType type = op.InValue(0).type, wide = DefaultAccumulator(type);
-  const double size = static_cast<double>(ElementCount(moments.shape) /
-                                          std::max<std::int64_t>(1, ElementCount(moments.rows)));
-  const std::string letters = "ijklmnpq";
-  op.kind = UnitKind::kRow;
-  const auto reduce = [&](const std::string& name,
-                          const std::function<ExprPtr(const Exprs&, const Exprs&)>& body) {
-    const int sum = op.Temp(name + "_sum", wide, moments.rows);
-    Stage stage = MakeStage(sum, moments.rows, letters.substr(0, axis));
-    for (std::size_t d = axis; d < moments.shape.size(); ++d)
-      AddReductionAxis(stage, letters.substr(d, 1), moments.shape[d]);
-    const Exprs axes = AxesOf(stage);
-    stage.body = body(axes, Exprs(axes.begin(), axes.begin() + static_cast<std::ptrdiff_t>(axis)));
-    SetReduction(stage, Combiner::kSum, wide);
-    op.Emit(std::move(stage));
-    const int value = op.Temp(name, wide, moments.rows);
-    Stage divide = MakeStage(value, moments.rows, letters.substr(0, axis));
-    divide.body = op.Load(sum, AxesOf(divide)) / Literal(size, wide);
-    op.Emit(std::move(divide));
-    return value;
-  };
-  moments.mean =
-      reduce("mean", [&](const Exprs& at, const Exprs&) { return LoadExpr(op.In(0), at, type); });
-  moments.variance = reduce("variance", [&](const Exprs& at, const Exprs& row) {
-    const ExprPtr centred = LoadExpr(op.In(0), at, type) - op.Load(moments.mean, row);
+  moments.mean = EmitMean(op, rows, "mean", [&](const Exprs& at, const Exprs&) {
+    return LoadExpr(rows.value, at, type);
+  });
+  moments.variance = EmitMean(op, rows, "variance", [&](const Exprs& at, const Exprs& row) {
+    const ExprPtr centred = LoadExpr(rows.value, at, type) - op.Load(moments.mean, row);
     return centred * centred;
   });
   return moments;
 }
 
-ExprPtr Normalised(const OpContext& op, const Moments& moments, const Exprs& axes, double epsilon) {
-  const Exprs row(axes.begin(), axes.begin() + static_cast<std::ptrdiff_t>(moments.rows.size()));
+// (x - mean) / sqrt(variance + epsilon)
+ExprPtr Normalised(const OpContext& op, const Rows& rows, const Moments& moments, const Exprs& at,
+                   const Exprs& row, double epsilon) {
+  const DataType type = op.graph.values[static_cast<std::size_t>(rows.value)].type;
   const ExprPtr variance = op.Load(moments.variance, row);
-  return (LoadExpr(op.In(0), axes, op.InValue(0).type) - op.Load(moments.mean, row)) /
+  return (LoadExpr(rows.value, at, type) - op.Load(moments.mean, row)) /
          UnaryExpr(Op::kSqrt, variance + Literal(epsilon, variance->type));
 }
 
 Result<void> LayerNormalization(OpContext& op) {
   const double epsilon = op.Float("epsilon", 1e-5);
   op.Ignore("stash_type");
-  for (int i = 1; i < op.outputs(); ++i)
-    if (op.Wants(i)) return Unsupported("its outputs Mean or InvStdDev are used");
-  KINDRED_TRY(const std::int64_t axis, NormaliseAxis(op, op.Int("axis", -1), op.InShape(0).size()));
+  const Shape whole = op.InShape(0);
+  if (whole.empty()) return Unsupported("a scalar");
+  KINDRED_TRY(const std::int64_t axis, NormaliseAxis(op, op.Int("axis", -1), whole.size()));
   const DataType type = op.InValue(0).type;
-  const Shape whole = op.InShape(0), row(whole.begin() + axis, whole.end());
+  const Shape row(whole.begin() + axis, whole.end());
   KINDRED_CHECK(CheckBroadcasts(op, 1, row));
   KINDRED_CHECK(CheckBroadcasts(op, 2, row));
-  const Moments moments = EmitMoments(op, static_cast<std::size_t>(axis));
-  Stage stage = MakeStage(op.Out(0, type, moments.shape), moments.shape);
+  const Rows rows = MakeRows(op, op.In(0), Trailing(axis, whole.size()));
+  const Moments moments = EmitMoments(op, rows);
+  Stage stage = MakeStage(op.Out(0, type, whole), whole);
   const Exprs axes = AxesOf(stage);
-  stage.body = Normalised(op, moments, axes, epsilon) * op.Broadcast(op.In(1), stage);
+  stage.body =
+      Normalised(op, rows, moments, axes, Exprs(axes.begin(), axes.begin() + axis), epsilon) *
+      op.Broadcast(op.In(1), stage);
   if (op.Has(2)) stage.body = stage.body + op.Broadcast(op.In(2), stage);
+  op.Emit(std::move(stage));
+  if (op.Wants(1)) op.View(1, moments.mean, rows.Kept());
+  if (!op.Wants(2)) return {};
+  const DataType wide = DefaultAccumulator(type);
+  const int deviation = op.Temp("deviation", wide, rows.out);
+  EmitRows(op, rows, deviation, [&](const Exprs& at) {
+    return Literal(1, wide) /
+           UnaryExpr(Op::kSqrt, op.Load(moments.variance, at) + Literal(epsilon, wide));
+  });
+  op.View(2, deviation, rows.Kept());
+  return {};
+}
+
+// x / sqrt(mean of squares + epsilon) * scale
+Result<void> RmsNormalization(OpContext& op) {
+  const double epsilon = op.Float("epsilon", 1e-5);
+  op.Ignore("stash_type");
+  const Shape whole = op.InShape(0);
+  if (whole.empty()) return Unsupported("a scalar");
+  KINDRED_TRY(const std::int64_t axis, NormaliseAxis(op, op.Int("axis", -1), whole.size()));
+  const DataType type = op.InValue(0).type;
+  KINDRED_CHECK(CheckBroadcasts(op, 1, whole));
+  const Rows rows = MakeRows(op, op.In(0), Trailing(axis, whole.size()));
+  const int mean = EmitMean(op, rows, "squares", [&](const Exprs& at, const Exprs&) {
+    const ExprPtr x = LoadExpr(op.In(0), at, type);
+    return x * x;
+  });
+  Stage stage = MakeStage(op.Out(0, type, whole), whole);
+  const Exprs axes = AxesOf(stage);
+  const ExprPtr square = op.Load(mean, Exprs(axes.begin(), axes.begin() + axis));
+  stage.body = LoadExpr(op.In(0), axes, type) /
+               UnaryExpr(Op::kSqrt, square + Literal(epsilon, square->type)) *
+               op.Broadcast(op.In(1), stage);
   op.Emit(std::move(stage));
   return {};
 }
 
 Result<void> InstanceNormalization(OpContext& op) {
   const double epsilon = op.Float("epsilon", 1e-5);
-  if (op.InShape(0).size() < 3) return Unsupported("an input of shape " + ShapeText(op.InShape(0)));
+  const Shape shape = op.InShape(0);
+  if (shape.size() < 3) return Unsupported("an input of shape " + ShapeText(shape));
   const DataType type = op.InValue(0).type;
-  for (int i = 1; i < 3; ++i) KINDRED_CHECK(CheckShape(op, i, {op.InShape(0)[1]}));
-  const Moments moments = EmitMoments(op, 2);
-  Stage stage = MakeStage(op.Out(0, type, moments.shape), moments.shape);
-  const Exprs axes = AxesOf(stage);
-  stage.body = Normalised(op, moments, axes, epsilon) * op.Load(op.In(1), {axes[1]}) +
-               op.Load(op.In(2), {axes[1]});
-  op.Emit(std::move(stage));
+  for (int i = 1; i < 3; ++i) KINDRED_CHECK(CheckShape(op, i, {shape[1]}));
+  const Rows rows = MakeRows(op, op.In(0), Trailing(2, shape.size()));
+  const Moments moments = EmitMoments(op, rows);
+  EmitElements(op, rows, op.Out(0, type, shape), [&](const Exprs& at, const Exprs& row) {
+    return Normalised(op, rows, moments, at, row, epsilon) * op.Load(op.In(1), {at[1]}) +
+           op.Load(op.In(2), {at[1]});
+  });
+  return {};
+}
+
+// Groups of channels become a dimension of their own; the output is a view. Scale and bias are
+// those of the groups in operator set 18, of the channels since.
+Result<void> GroupNormalization(OpContext& op) {
+  const double epsilon = op.Float("epsilon", 1e-5);
+  const std::int64_t groups = op.Int("num_groups", 0);
+  op.Ignore("stash_type");
+  const Shape shape = op.InShape(0);
+  if (shape.size() < 2) return Unsupported("an input of shape " + ShapeText(shape));
+  if (groups < 1 || shape[1] % groups != 0)
+    return BadInput(fmt::format("{}: {} makes {} groups of {} channels", op.model.path,
+                                op.node.Label(), groups, shape[1]));
+  const bool by_group = op.opset() < 21;
+  for (int i = 1; i < 3; ++i) KINDRED_CHECK(CheckShape(op, i, {by_group ? groups : shape[1]}));
+  const DataType type = op.InValue(0).type;
+  const std::int64_t channels = shape[1] / groups;
+  const Shape parts = {shape[0], groups, channels,
+                       ElementCount(Shape(shape.begin() + 2, shape.end()))};
+  const auto factor = [&](int input) {
+    return by_group ? op.In(input) : op.ViewOf(op.In(input), {groups, channels});
+  };
+  const int x = op.ViewOf(op.In(0), parts), scale = factor(1), bias = factor(2);
+  const Rows rows = MakeRows(op, x, {2, 3});
+  const Moments moments = EmitMoments(op, rows);
+  const int result = op.Temp("groups", type, parts);
+  EmitElements(op, rows, result, [&](const Exprs& at, const Exprs& row) {
+    const Exprs place = by_group ? Exprs{at[1]} : Exprs{at[1], at[2]};
+    return Normalised(op, rows, moments, at, row, epsilon) * op.Load(scale, place) +
+           op.Load(bias, place);
+  });
+  op.View(0, result, shape);
+  return {};
+}
+
+// (x - mean) / (sqrt(variance) + 1e-9)
+Result<void> MeanVarianceNormalization(OpContext& op) {
+  constexpr double kEpsilon = 1e-9;
+  const Shape shape = op.InShape(0);
+  KINDRED_TRY(const auto axes,
+              NormaliseAxes(op, op.Ints("axes").value_or(Shape{0, 2, 3}), shape.size()));
+  const DataType type = op.InValue(0).type;
+  const Rows rows = MakeRows(op, op.In(0), axes);
+  const Moments moments = EmitMoments(op, rows);
+  EmitElements(op, rows, op.Out(0, type, shape), [&](const Exprs& at, const Exprs& row) {
+    const ExprPtr deviation = UnaryExpr(Op::kSqrt, op.Load(moments.variance, row));
+    return (LoadExpr(op.In(0), at, type) - op.Load(moments.mean, row)) /
+           (deviation + Literal(kEpsilon, deviation->type));
+  });
+  return {};
+}
+
+// x / norm of its row; a row of zeros stays.
+Result<void> LpNormalization(OpContext& op) {
+  const std::int64_t p = op.Int("p", 2);
+  if (p != 1 && p != 2) return Unsupported("a norm of order " + std::to_string(p));
+  const Shape shape = op.InShape(0);
+  if (shape.empty()) return Unsupported("a scalar");
+  KINDRED_TRY(const std::int64_t axis, NormaliseAxis(op, op.Int("axis", -1), shape.size()));
+  const DataType type = op.InValue(0).type, wide = DefaultAccumulator(type);
+  const Rows rows = MakeRows(op, op.In(0), {axis});
+  const int sum = op.Temp("sum", wide, rows.out);
+  EmitReduction(op, rows, sum, Combiner::kSum, wide, [&](const Exprs& at, const Exprs&) {
+    const ExprPtr x = LoadExpr(op.In(0), at, type);
+    return p == 1 ? UnaryExpr(Op::kAbs, x) : x * x;
+  });
+  const int norm = op.Temp("norm", wide, rows.out);
+  EmitRows(op, rows, norm, [&](const Exprs& at) {
+    const ExprPtr x = op.Load(sum, at);
+    const ExprPtr root = p == 1 ? x : UnaryExpr(Op::kSqrt, x);
+    return SelectExpr(BinaryExpr(Op::kEqual, x, Literal(0, wide)), Literal(1, wide), root);
+  });
+  EmitElements(op, rows, op.Out(0, type, shape), [&](const Exprs& at, const Exprs& row) {
+    return LoadExpr(op.In(0), at, type) / op.Load(norm, row);
+  });
   return {};
 }
 
@@ -161,6 +262,10 @@ void AddNormalisationOps(LoweringTable& table) {
   table["BatchNormalization"] = BatchNormalization;
   table["LayerNormalization"] = LayerNormalization;
   table["InstanceNormalization"] = InstanceNormalization;
+  table["GroupNormalization"] = GroupNormalization;
+  table["RMSNormalization"] = RmsNormalization;
+  table["MeanVarianceNormalization"] = MeanVarianceNormalization;
+  table["LpNormalization"] = LpNormalization;
   table["LRN"] = Lrn;
 }
 

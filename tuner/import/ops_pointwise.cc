@@ -13,8 +13,11 @@ Result<void> LowerPointwise(OpContext& op, const std::vector<int>& inputs, DataT
   for (const int id : inputs) shapes.push_back(op.graph.values[static_cast<std::size_t>(id)].shape);
   KINDRED_TRY(const Shape shape, BroadcastShapes(op, shapes));
   Stage stage = MakeStage(op.Out(0, type, shape), shape);
+  // Arithmetic on scales, the same in every layer but for its numbers.
+  const bool single = shape.empty() && IsFloat(type);
   Exprs x;
-  for (const int id : inputs) x.push_back(op.Broadcast(id, stage));
+  for (const int id : inputs)
+    x.push_back(single ? LoadSingle(op.graph, id) : op.Broadcast(id, stage));
   stage.body = body(x);
   op.kind = UnitKind::kPointwise;
   op.Emit(std::move(stage));
@@ -67,50 +70,10 @@ Result<void> Mean(OpContext& op) {
 
 ExprPtr IsNegative(const ExprPtr& x) { return BinaryExpr(Op::kLess, x, Literal(0, x->type)); }
 
-// ONNX divides integers towards zero, the workload language towards minus infinity.
-ExprPtr TruncatedQuotient(const ExprPtr& a, const ExprPtr& b) {
-  if (b->op == Op::kInt && b->integer > 0)
-    return SelectExpr(IsNegative(a), UnaryExpr(Op::kNeg, UnaryExpr(Op::kNeg, a) / b), a / b);
-  const ExprPtr magnitude = UnaryExpr(Op::kAbs, a) / UnaryExpr(Op::kAbs, b);
-  return SelectExpr(BinaryExpr(Op::kNotEqual, IsNegative(a), IsNegative(b)),
-                    UnaryExpr(Op::kNeg, magnitude), magnitude);
-}
-
-ExprPtr Truncate(const ExprPtr& x) {
-  return SelectExpr(IsNegative(x), UnaryExpr(Op::kCeil, x), UnaryExpr(Op::kFloor, x));
-}
-
 Result<void> Div(OpContext& op) {
   const bool integer = IsInteger(op.InValue(0).type);
   return LowerPointwise(op, AllInputs(op), op.InValue(0).type, [integer](const Exprs& x) {
     return integer ? TruncatedQuotient(x[0], x[1]) : x[0] / x[1];
-  });
-}
-
-Result<void> Mod(OpContext& op) {
-  const bool like_c = op.Int("fmod", 0) != 0;
-  const bool integer = IsInteger(op.InValue(0).type);
-  return LowerPointwise(op, AllInputs(op), op.InValue(0).type, [like_c, integer](const Exprs& x) {
-    if (integer && !like_c) return x[0] % x[1];
-    if (integer) return x[0] - TruncatedQuotient(x[0], x[1]) * x[1];
-    return x[0] - Truncate(x[0] / x[1]) * x[1];
-  });
-}
-
-Result<void> Pow(OpContext& op) {
-  const DataType type = op.InValue(0).type;
-  const ConstantPtr exponent = op.InValue(1).kind == ValueKind::kKnown ? op.Peek(1) : nullptr;
-  const bool known = exponent && exponent->elements() == 1;
-  const double power = known ? exponent->Number(0) : 0;
-  const bool square = known && (power == 2 || power == 3);
-  if (!IsFloat(type) && !square) return Unsupported("Pow of integers");
-  return LowerPointwise(op, AllInputs(op), type, [&](const Exprs& x) -> ExprPtr {
-    if (known && power == 1) return x[0];
-    if (square) return power == 2 ? x[0] * x[0] : x[0] * x[0] * x[0];
-    if (known && power == 0.5) return UnaryExpr(Op::kSqrt, x[0]);
-    if (known && power == -1) return Literal(1, type) / x[0];
-    if (known && power == -0.5) return UnaryExpr(Op::kRsqrt, x[0]);
-    return BinaryExpr(Op::kPow, x[0], CastExpr(x[0]->type, x[1]));
   });
 }
 
@@ -137,20 +100,34 @@ Result<void> Where(OpContext& op) {
                         [](const Exprs& x) { return SelectExpr(x[0], x[1], x[2]); });
 }
 
+// Out of range, with saturation: the nearest number that there is. NaN stays.
+ExprPtr Saturated(const ExprPtr& x, double most) {
+  const ExprPtr wide = CastExpr(DefaultAccumulator(x->type), x);
+  const auto bound = [&](double value) { return Literal(value, wide->type); };
+  return SelectExpr(BinaryExpr(Op::kLess, bound(most), wide), bound(most),
+                    SelectExpr(BinaryExpr(Op::kLess, wide, bound(-most)), bound(-most), wide));
+}
+
 Result<void> CastTo(OpContext& op, DataType type) {
+  const bool saturates = op.Int("saturate", 1) != 0;
+  op.Ignore("round_mode");  // of casts to float8e8m0
   if (type == op.InValue(0).type) {
     op.View(0, op.In(0), op.InShape(0));
     return {};
   }
-  return LowerPointwise(op, {op.In(0)}, type, [type](const Exprs& x) {
+  return LowerPointwise(op, {op.In(0)}, type, [&](const Exprs& x) {
     if (type == DataType::kBool) return BinaryExpr(Op::kNotEqual, x[0], Literal(0, x[0]->type));
+    const bool floats = IsFloat(x[0]->type);
+    if (type == DataType::kF8E4M3 && saturates && floats)
+      return CastExpr(type, Saturated(x[0], 448));
+    if (type == DataType::kF8E5M2 && saturates && floats)
+      return CastExpr(type, Saturated(x[0], 57344));
     return CastExpr(type, x[0]);
   });
 }
 
 Result<void> Cast(OpContext& op) {
   const int to = static_cast<int>(op.Int("to", 0));
-  op.Ignore("saturate");
   const auto type = FromOnnxType(to);
   if (!type)
     return Unsupported(
@@ -160,26 +137,6 @@ Result<void> Cast(OpContext& op) {
 
 Result<void> CastLike(OpContext& op) { return CastTo(op, op.InValue(1).type); }
 
-Result<void> Trilu(OpContext& op) {
-  std::int64_t diagonal = 0;
-  if (op.Has(1)) {
-    KINDRED_TRY(const auto values, op.KnownInts(1, "diagonal"));
-    diagonal = values.empty() ? 0 : values[0];
-  }
-  const bool upper = op.Int("upper", 1) != 0;
-  const Shape shape = op.InShape(0);
-  if (shape.size() < 2) return Unsupported("its input is no matrix");
-  Stage stage = MakeStage(op.Out(0, op.InValue(0).type, shape), shape);
-  const Exprs axes = AxesOf(stage);
-  const ExprPtr row = axes[axes.size() - 2] + diagonal, column = axes.back();
-  const ExprPtr x = op.Load(op.In(0), axes);
-  stage.body = SelectExpr(
-      upper ? BinaryExpr(Op::kLessEqual, row, column) : BinaryExpr(Op::kLessEqual, column, row), x,
-      Literal(0, x->type));
-  op.Emit(std::move(stage));
-  return {};
-}
-
 }  // namespace
 
 void AddPointwiseOps(LoweringTable& table) {
@@ -187,8 +144,6 @@ void AddPointwiseOps(LoweringTable& table) {
   table["Sub"] = Binary<Op::kSub>;
   table["Mul"] = Binary<Op::kMul>;
   table["Div"] = Div;
-  table["Mod"] = Mod;
-  table["Pow"] = Pow;
   table["Sum"] = Variadic<Op::kAdd>;
   table["Max"] = Variadic<Op::kMax>;
   table["Min"] = Variadic<Op::kMin>;
@@ -220,7 +175,6 @@ void AddPointwiseOps(LoweringTable& table) {
   table["Where"] = Where;
   table["Cast"] = Cast;
   table["CastLike"] = CastLike;
-  table["Trilu"] = Trilu;
 }
 
 }  // namespace kindred

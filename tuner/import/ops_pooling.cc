@@ -1,10 +1,12 @@
 // Sliding windows: their geometry, and the pools.
 #include <algorithm>
 #include <limits>
+#include <numeric>
 
 #include <fmt/format.h>
 
 #include "tuner/import/ops.h"
+#include "tuner/import/rows.h"
 
 namespace kindred {
 
@@ -116,12 +118,62 @@ ExprPtr LowestValue(DataType type) {
   return IntExpr(type == DataType::kI8 ? -128 : 0, type);
 }
 
+// The taps of all dimensions as one axis, for which the language has argmax: tap t along dimension
+// d.
+Exprs SplitTaps(const std::vector<Window>& windows, const ExprPtr& t) {
+  Exprs taps(windows.size());
+  ExprPtr left = t;
+  for (std::size_t d = windows.size(); d-- > 0;) {
+    taps[d] = d == 0 ? left : left % IntExpr(windows[d].kernel);
+    left = left / IntExpr(windows[d].kernel);
+  }
+  return taps;
+}
+
+// Flat indices of the maxima in the input, row-major over its dimensions, or over the spatial ones
+// in the order of their memory (`columns_first`).
+void EmitMaxPlaces(OpContext& op, const Shape& shape, const std::vector<Window>& windows,
+                   bool columns_first) {
+  const std::size_t rank = windows.size();
+  const DataType type = op.InValue(0).type;
+  const std::string names = "nc" + std::string(kPlaces[rank - 1]);
+  std::int64_t taps = 1;
+  for (const Window& window : windows) taps *= window.kernel;
+  const int tap = op.Temp("tap", DataType::kI64, shape);
+  Stage find = MakeStage(tap, shape, names);
+  AddReductionAxis(find, "t", taps);
+  const Exprs axes = AxesOf(find);
+  Exprs at = {axes[0], axes[1]};
+  const Exprs split = SplitTaps(windows, axes.back());
+  for (std::size_t d = 0; d < rank; ++d)
+    at.push_back(WindowIndex(windows[d], axes[2 + d], split[d]));
+  find.body = LoadExpr(op.In(0), std::move(at), type);
+  if (AnyLeaves(windows)) find.body = PaddedExpr(find.body, LowestValue(type));
+  SetReduction(find, Combiner::kArgMax, type);
+  op.NewUnit();
+  op.kind = UnitKind::kWindow;
+  op.Emit(std::move(find));
+  Stage place = MakeStage(op.Out(1, DataType::kI64, shape), shape, names);
+  const Exprs own = AxesOf(place);
+  const Exprs offsets = SplitTaps(windows, op.Load(tap, own));
+  ExprPtr flat = own[0] * op.InShape(0)[1] + own[1], inside = IntExpr(0);
+  for (std::size_t i = 0; i < rank; ++i) {
+    const std::size_t d = columns_first ? rank - 1 - i : i;
+    inside = inside * windows[d].in + WindowIndex(windows[d], own[2 + d], offsets[d]);
+    flat = flat * windows[d].in;
+  }
+  place.body = flat + inside;
+  op.Emit(std::move(place));
+}
+
 Result<void> MaxPool(OpContext& op) {
-  op.Ignore("storage_order");
-  if (op.Wants(1)) return Unsupported("its second output, the indices of the maxima, is used");
+  const bool columns_first = op.Int("storage_order", 0) != 0;
   KINDRED_TRY(const auto windows, PoolWindows(op));
   KINDRED_TRY(const Shape shape, PoolShape(op, windows));
   const DataType type = op.InValue(0).type;
+  if (op.Wants(1)) EmitMaxPlaces(op, shape, windows, columns_first);
+  if (!op.Wants(0)) return {};
+  op.NewUnit();
   Exprs at;
   Stage stage = WindowStage(op, op.Out(0, type, shape), shape, windows, at);
   stage.body = LoadExpr(op.In(0), std::move(at), type);
@@ -131,13 +183,21 @@ Result<void> MaxPool(OpContext& op) {
   return {};
 }
 
-// How many elements the window at `position` averages along one dimension.
+// How many elements the window at `position` averages along one dimension: taps t from the first
+// with low <= start + t * dilation to the last below `high`.
 ExprPtr Counted(const Window& window, const ExprPtr& position, bool include_padding) {
   const std::int64_t low = include_padding ? -window.before : 0;
   const std::int64_t high = window.in + (include_padding ? window.after : 0);
+  const std::int64_t dilation = window.dilation;
   const ExprPtr start = position * window.stride + (-window.before);
-  return BinaryExpr(Op::kMin, start + window.kernel, IntExpr(high)) -
-         BinaryExpr(Op::kMax, start, IntExpr(low));
+  if (dilation == 1)
+    return BinaryExpr(Op::kMin, start + window.kernel, IntExpr(high)) -
+           BinaryExpr(Op::kMax, start, IntExpr(low));
+  const auto steps = [&](const ExprPtr& distance) {
+    return (distance + (dilation - 1)) / IntExpr(dilation);
+  };
+  const ExprPtr first = BinaryExpr(Op::kMax, steps(IntExpr(low) - start), IntExpr(0));
+  return BinaryExpr(Op::kMin, steps(IntExpr(high) - start), IntExpr(window.kernel)) - first;
 }
 
 Result<void> AveragePool(OpContext& op) {
@@ -145,14 +205,12 @@ Result<void> AveragePool(OpContext& op) {
   KINDRED_TRY(const auto windows, PoolWindows(op));
   KINDRED_TRY(const Shape shape, PoolShape(op, windows));
   const DataType type = op.InValue(0).type, wide = DefaultAccumulator(type);
-  bool varies = false, dilated = false;
+  bool varies = false;
   std::int64_t size = 1;
   for (const Window& window : windows) {
     varies |= window.overhangs || (!include_padding && window.Leaves());
-    dilated |= window.dilation != 1;
     size *= window.kernel;
   }
-  if (varies && dilated) return Unsupported("dilated windows whose element count varies");
   const int sum = op.Temp("sum", wide, shape);
   Exprs at;
   Stage stage = WindowStage(op, sum, shape, windows, at);
@@ -176,38 +234,83 @@ Result<void> AveragePool(OpContext& op) {
   return {};
 }
 
-template <Combiner kCombiner>
-Result<void> GlobalPool(OpContext& op) {
+// |x|^p, and its inverse for x >= 0.
+ExprPtr NormTerm(const ExprPtr& x, std::int64_t p) {
+  const ExprPtr wide = CastExpr(DefaultAccumulator(x->type), x);
+  if (p == 2) return wide * wide;
+  const ExprPtr size = UnaryExpr(Op::kAbs, wide);
+  return p == 1 ? size : BinaryExpr(Op::kPow, size, Literal(static_cast<double>(p), size->type));
+}
+
+ExprPtr NormRoot(const ExprPtr& x, std::int64_t p) {
+  if (p == 1) return x;
+  return p == 2 ? UnaryExpr(Op::kSqrt, x)
+                : BinaryExpr(Op::kPow, x, Literal(1.0 / static_cast<double>(p), x->type));
+}
+
+Result<void> LpPool(OpContext& op) {
+  const std::int64_t p = op.Int("p", 2);
+  if (p < 1) return Unsupported("a norm of order " + std::to_string(p));
+  KINDRED_TRY(const auto windows, PoolWindows(op));
+  KINDRED_TRY(const Shape shape, PoolShape(op, windows));
+  const DataType type = op.InValue(0).type, wide = DefaultAccumulator(type);
+  const int sum = op.Temp("sum", wide, shape);
+  Exprs at;
+  Stage stage = WindowStage(op, sum, shape, windows, at);
+  ExprPtr x = LoadExpr(op.In(0), std::move(at), type);
+  if (AnyLeaves(windows)) x = PaddedExpr(x, Literal(0, type));
+  stage.body = NormTerm(x, p);
+  SetReduction(stage, Combiner::kSum, wide);
+  op.Emit(std::move(stage));
+  Stage root =
+      MakeStage(op.Out(0, type, shape), shape, "nc" + std::string(kPlaces[windows.size() - 1]));
+  root.body = NormRoot(op.Load(sum, AxesOf(root)), p);
+  op.Emit(std::move(root));
+  return {};
+}
+
+Result<Rows> GlobalRows(OpContext& op) {
   const Shape x = op.InShape(0);
   if (x.size() < 3) return Unsupported("an input of shape " + ShapeText(x));
+  std::vector<std::int64_t> axes(x.size() - 2);
+  std::iota(axes.begin(), axes.end(), 2);
+  return MakeRows(op, op.In(0), axes);
+}
+
+Result<void> GlobalAveragePool(OpContext& op) {
+  KINDRED_TRY(const Rows rows, GlobalRows(op));
+  const DataType type = op.InValue(0).type, wide = DefaultAccumulator(type);
+  const int sum = op.Temp("rows", wide, rows.out), mean = op.Temp("mean", type, rows.out);
+  EmitReduction(op, rows, sum, Combiner::kSum, wide,
+                [&](const Exprs& at, const Exprs&) { return LoadExpr(op.In(0), at, type); });
+  EmitRows(op, rows, mean, [&](const Exprs& at) {
+    return op.Load(sum, at) / Literal(static_cast<double>(rows.size), wide);
+  });
+  op.View(0, mean, rows.Kept());
+  return {};
+}
+
+Result<void> GlobalMaxPool(OpContext& op) {
+  KINDRED_TRY(const Rows rows, GlobalRows(op));
   const DataType type = op.InValue(0).type;
-  const bool mean = kCombiner == Combiner::kSum;
-  const DataType wide = mean ? DefaultAccumulator(type) : type;
-  const Shape rows = {x[0], x[1]};
-  Shape shape(x.size(), 1);
-  shape[0] = x[0];
-  shape[1] = x[1];
-  const int sum = op.Temp("rows", wide, rows);
-  Stage stage = MakeStage(sum, rows, "nc");
-  std::int64_t size = 1;
-  for (std::size_t d = 2; d < x.size(); ++d) {
-    AddReductionAxis(stage, d - 2 < 3 ? std::string(1, "yxz"[d - 2]) : "s" + std::to_string(d),
-                     x[d]);
-    size *= x[d];
-  }
-  stage.body = LoadExpr(op.In(0), AxesOf(stage), type);
-  SetReduction(stage, kCombiner, wide);
-  op.kind = UnitKind::kRow;
-  op.Emit(std::move(stage));
-  if (!mean) {
-    op.View(0, sum, shape);
-    return {};
-  }
-  const int divided = op.Temp("mean", type, rows);
-  Stage finish = MakeStage(divided, rows, "nc");
-  finish.body = op.Load(sum, AxesOf(finish)) / Literal(static_cast<double>(size), wide);
-  op.Emit(std::move(finish));
-  op.View(0, divided, shape);
+  const int most = op.Temp("rows", type, rows.out);
+  EmitReduction(op, rows, most, Combiner::kMax, type,
+                [&](const Exprs& at, const Exprs&) { return LoadExpr(op.In(0), at, type); });
+  op.View(0, most, rows.Kept());
+  return {};
+}
+
+Result<void> GlobalLpPool(OpContext& op) {
+  const std::int64_t p = op.Int("p", 2);
+  if (p < 1) return Unsupported("a norm of order " + std::to_string(p));
+  KINDRED_TRY(const Rows rows, GlobalRows(op));
+  const DataType type = op.InValue(0).type, wide = DefaultAccumulator(type);
+  const int sum = op.Temp("sum", wide, rows.out), root = op.Temp("rows", type, rows.out);
+  EmitReduction(op, rows, sum, Combiner::kSum, wide, [&](const Exprs& at, const Exprs&) {
+    return NormTerm(LoadExpr(op.In(0), at, type), p);
+  });
+  EmitRows(op, rows, root, [&](const Exprs& at) { return NormRoot(op.Load(sum, at), p); });
+  op.View(0, root, rows.Kept());
   return {};
 }
 
@@ -216,8 +319,10 @@ Result<void> GlobalPool(OpContext& op) {
 void AddPoolingOps(LoweringTable& table) {
   table["MaxPool"] = MaxPool;
   table["AveragePool"] = AveragePool;
-  table["GlobalAveragePool"] = GlobalPool<Combiner::kSum>;
-  table["GlobalMaxPool"] = GlobalPool<Combiner::kMax>;
+  table["LpPool"] = LpPool;
+  table["GlobalLpPool"] = GlobalLpPool;
+  table["GlobalAveragePool"] = GlobalAveragePool;
+  table["GlobalMaxPool"] = GlobalMaxPool;
 }
 
 }  // namespace kindred

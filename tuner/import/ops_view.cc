@@ -17,10 +17,18 @@ Result<void> Dropout(OpContext& op) {
   op.Ignore("ratio");
   op.Ignore("seed");
   op.Ignore("is_test");
-  if (op.Wants(1)) return Unsupported("its mask is used");
+  const DataType mask = op.opset() < 10 ? op.InValue(0).type : DataType::kBool;
   if (op.Has(2)) {
     KINDRED_TRY(const auto training, op.KnownInts(2, "training_mode"));
     if (!training.empty() && training[0] != 0) return Unsupported("training mode");
+  }
+  if (op.Wants(1)) {  // everything is kept
+    ConstantTensor kept;
+    kept.type = mask;
+    kept.shape = op.InShape(0);
+    kept.splat = true;
+    (IsFloat(mask) ? kept.numbers.assign(1, 1) : kept.integers.assign(1, 1));
+    op.Known(1, std::make_shared<ConstantTensor>(std::move(kept)));
   }
   return Identity(op);
 }

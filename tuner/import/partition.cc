@@ -14,6 +14,12 @@ namespace {
 
 constexpr std::int64_t kMostOperations = 64;  // per point of a stage that others were written into
 constexpr int kMostLoads = 40;
+constexpr std::int64_t kShortestVector = 8;  // elements
+// Groups of real models have up to 20 units; these keep the time that growing takes in proportion
+// to the model.
+constexpr std::size_t kMostUnits = 24;
+constexpr std::size_t kMostStages = 32;
+constexpr std::size_t kMostRefused = 32;  // units in a row that a group was offered in vain
 
 Shape ExtentsOf(const Stage& stage) {
   Shape extents;
@@ -59,6 +65,9 @@ class Partitioner {
   }
 
   std::optional<Workload> Try(const std::vector<int>& units) const {
+    std::size_t stages = 0;
+    for (const int u : units) stages += groups_.unit(u).stages.size();
+    if (units.size() > 1 && stages > kMostStages) return std::nullopt;
     auto assembled = Assemble(graph_, units, groups_.Escaping(units));
     if (!assembled) return std::nullopt;
     for (const Stage& stage : assembled->workload.stages) {
@@ -141,6 +150,10 @@ class Partitioner {
     std::set<int> axes;
     for (const ExprPtr& index : load.args)
       if (index->op != Op::kVar || !axes.insert(index->index).second) return false;
+    // Vectors of the product would be scattered one by one.
+    const Axis& last = unit.stages[0].axes.back();
+    const bool inner = load.args.back()->index + 1 == static_cast<int>(unit.stages[0].axes.size());
+    if (!inner && last.extent.value < kShortestVector) return false;
     const std::set<int> escaping = groups_.Escaping(With(group, u));
     return escaping.size() == 1 && *escaping.begin() == unit.values.front();
   }
@@ -222,6 +235,7 @@ class Partitioner {
 
   int Candidate(const std::vector<int>& units, const Fits& consumer, const Fits& producer,
                 const std::set<int>& refused) const {
+    if (units.size() >= kMostUnits || refused.size() >= kMostRefused) return -1;
     std::set<int> readers;
     for (const int u : units) {
       for (const int storage : groups_.unit(u).values)
@@ -306,10 +320,11 @@ class Partitioner {
       }
       return true;
     };
+    auto before = Try(units);
     for (int next = Candidate(units, none, producer, refused); next >= 0;
          next = Candidate(units, none, producer, refused)) {
       const std::vector<int> larger = With(units, next);
-      const auto before = Try(units), after = Try(larger);
+      auto after = Try(larger);
       // A movement must vanish into indices; a pointwise unit may stay a stage where it reads in
       // place.
       const bool vanishes = before && after && after->stages.size() <= before->stages.size();
@@ -317,6 +332,7 @@ class Partitioner {
                          Kind(last) == UnitKind::kPointwise && AllInPlace(larger);
       if (vanishes || stays) {
         units = larger;
+        before = std::move(after);
       } else {
         refused.insert(next);
       }
@@ -334,7 +350,7 @@ class Partitioner {
   // Groups in an order where producers stand before readers.
   std::vector<Group> Sorted() {
     std::vector<Group> sorted;
-    std::vector<int> group_of(graph_.units.size(), -1), left(result_.size(), 0);
+    std::vector<int> group_of(graph_.units.size(), -1);
     for (std::size_t g = 0; g < result_.size(); ++g) {
       result_[g].outputs = groups_.Escaping(result_[g].units);
       for (const int u : result_[g].units)
@@ -347,29 +363,48 @@ class Partitioner {
     std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
       return result_[a].units.front() < result_[b].units.front();
     });
-    std::vector<char> state(result_.size(), 0);
-    const std::function<void(std::size_t)> visit = [&](std::size_t g) {
-      if (state[g] != 0) return;
-      state[g] = 1;
-      for (const int u : result_[g].units)
-        for (const int storage : groups_.unit(u).reads) VisitMaker(storage, group_of, visit);
-      sorted.push_back(std::move(result_[g]));
+    // Depth first along what each group reads, through left-out units; a place is a group, or
+    // (from result_.size() on) a unit without one.
+    const std::size_t groups = result_.size();
+    std::vector<char> seen(groups + graph_.units.size(), 0);
+    const auto makers = [&](std::size_t place) {
+      std::vector<std::size_t> before;
+      const std::vector<int> own =
+          place < groups ? result_[place].units : std::vector{static_cast<int>(place - groups)};
+      for (const int u : own)
+        for (const int storage : groups_.unit(u).reads) {
+          const int maker = groups_.Maker(storage);
+          if (maker < 0) continue;
+          const int group = group_of[static_cast<std::size_t>(maker)];
+          before.push_back(
+              static_cast<std::size_t>(group >= 0 ? group : maker + static_cast<int>(groups)));
+        }
+      return before;
     };
-    for (const std::size_t g : order) visit(g);
-    return sorted;
-  }
-
-  // Through left-out units to the groups that they depend on.
-  void VisitMaker(int storage, const std::vector<int>& group_of,
-                  const std::function<void(std::size_t)>& visit) const {
-    const int maker = groups_.Maker(storage);
-    if (maker < 0) return;
-    const int group = group_of[static_cast<std::size_t>(maker)];
-    if (group >= 0) {
-      visit(static_cast<std::size_t>(group));
-      return;
+    struct Visit {
+      std::size_t place;
+      std::vector<std::size_t> before;
+      std::size_t next = 0;
+    };
+    std::vector<Visit> open;
+    const auto enter = [&](std::size_t place) {
+      if (seen[place] != 0) return;
+      seen[place] = 1;
+      open.push_back({place, makers(place)});
+    };
+    for (const std::size_t g : order) {
+      enter(g);
+      while (!open.empty()) {
+        if (Visit& visit = open.back(); visit.next < visit.before.size()) {
+          enter(visit.before[visit.next++]);
+          continue;
+        }
+        if (const std::size_t place = open.back().place; place < groups)
+          sorted.push_back(std::move(result_[place]));
+        open.pop_back();
+      }
     }
-    for (const int read : groups_.unit(maker).reads) VisitMaker(read, group_of, visit);
+    return sorted;
   }
 
   GroupGraph groups_;

@@ -34,7 +34,7 @@ std::string DescribeImport(const ImportedModel& model) {
   int count = 0;
   for (const ImportedTask& task : model.tasks) {
     const auto work = static_cast<double>(Flop(task.workload));
-    flop += work * task.count();
+    flop += work * task.runs();
     count += task.count();
     text += fmt::format("{:<{}}  {:<12}  {:>5}  {:>7}  {:>7}\n", task.name, width,
                         task.canonical.key.Hex().substr(0, 12), task.count(), Short(work),
@@ -61,10 +61,12 @@ nlohmann::json ImportToJson(const ImportedModel& model) {
     tasks.push_back({{"key", task.canonical.key.Hex()},
                      {"name", task.name},
                      {"count", task.count()},
+                     {"runs", task.runs()},
                      {"flop", Flop(task.workload)},
                      {"bytes", CompulsoryBytes(task.workload)},
                      {"text", PrintWorkload(task.workload)}});
   return {{"model", model.name},
+          {"dims", model.dims},
           {"coverage",
            {{"nodes", model.nodes}, {"tunable", model.tunable}, {"left_out", std::move(left_out)}}},
           {"tasks", std::move(tasks)}};

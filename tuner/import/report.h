@@ -14,7 +14,7 @@ namespace kindred {
 std::string DescribeImport(const ImportedModel& model);
 
 // {"model", "coverage": {"nodes", "tunable", "left_out": [{"node", "op", "reason"}]},
-//  "tasks": [{"key", "name", "count", "flop", "bytes", "text"}]}
+//  "dims", "tasks": [{"key", "name", "count", "runs", "flop", "bytes", "text"}]}
 nlohmann::json ImportToJson(const ImportedModel& model);
 
 }  // namespace kindred

@@ -11,10 +11,12 @@ namespace kindred {
 
 std::string TuneReportText(const TuningSession& session);
 
-// {"models": [{"model", "total": {"untuned_ns", "best_ns"}, "coverage": {"nodes", "tunable"}}],
-//  "target", "wall_s", "trials",
-//  "tasks": [{"key", "name", "family", "count", "uses", "flop", "bytes", "untuned_ns", "best_ns",
-//             "trials", "failed"}],
+// {"models": [{"model", "path", "dims", "total": {"untuned_ns", "best_ns", "complete"}, "coverage",
+//              "sharing", "import"}],
+//  "sharing": {"subgraphs", "tasks", "shared", "families", "saved_trials"},
+//  "target", "session", "wall_s", "trials", "new_trials", "interrupted",
+//  "tasks": [{"key", "name", "family", "count", "runs", "uses", "flop", "bytes", "untuned_ns",
+//             "best_ns", "trials", "failed", "failures", "left_out", "untuned_message"}],
 //  "time": {"build_s", "run_s", "search_s", "train_s", "other_s"}}
 nlohmann::ordered_json TuneReportJson(const TuningSession& session);
 

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "schedules/text_form.h"
+#include "tuner/inputs.h"
 #include "tuner/service/api.h"
 
 namespace kindred {
@@ -119,6 +120,7 @@ HttpResponse Api::AnswerModel(const HttpRequest& request, const Question& asked)
   options.dims = *dims;
   const auto model = ImportOnnx(*path, options);
   if (!model) return ResponseTo(model.error());
+  if (const auto known = CheckDims(*model, *dims); !known) return ResponseTo(known.error());
   std::string body = fmt::format(
       "{{\"model\":\"{}\",\"epoch\":{},\"nodes\":{},\"tunable\":{},"
       "\"answers\":[",

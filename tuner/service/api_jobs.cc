@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "tuner/inputs.h"
 #include "tuner/service/api.h"
 #include "tuner/version.h"
 
@@ -51,6 +52,7 @@ HttpResponse Api::PostModel(const HttpRequest& request) {
     parts_.store.Remove(*id);
     return ResponseTo(model.error());
   }
+  if (const auto known = CheckDims(*model, *dims); !known) return ResponseTo(known.error());
   json left = json::array();
   for (const LeftOutNode& node : model->left_out)
     left.push_back({{"node", node.node}, {"op", node.op}, {"reason", node.reason}});

@@ -1,38 +1,9 @@
-"""Small models with random weights, one per group of operators, and what onnxruntime answers for random inputs.
-
-Each function below returns a Graph with its inputs declared; `write_all` adds the model's file and a JSON file with
-inputs and expected outputs. Seeds come from the model's name, so adding a model leaves the others' bytes alone.
-"""
-
-import json
-import zlib
+"""The first group: what convolutional networks and transformers of opset 17 need, and the forms of opset 7."""
 
 import numpy as np
 import onnx
-import onnxruntime
 
-from zoo import graph as zoo_graph
-
-LARGEST_JSON = 50_000
-
-
-class TinyGraph(zoo_graph.Graph):
-    """A Graph whose weights are random numbers; `dims` binds symbolic dimensions, `ranges` bounds integer inputs."""
-
-    def __init__(self, name, opset=zoo_graph.OPSET):
-        super().__init__(name, opset)
-        self.random = np.random.default_rng(zlib.crc32(name.encode()))
-        self.dims = {}
-        self.ranges = {}
-
-    def weight(self, name, shape, value=None):
-        scale = 1.0 / np.sqrt(max(1, int(np.prod(shape[1:]))))
-        data = self.random.standard_normal(shape) * scale if value is None else self.random.uniform(*value, shape)
-        return self.initializer(name, data.astype(np.float32))
-
-    def ints(self, *values):
-        """An int64 initializer, for the operators whose shapes, axes and pads are inputs."""
-        return self.initializer(f"ints_{len(self.initializers)}", np.array(values, np.int64))
+from zoo.tiny.writer import TinyGraph
 
 
 def conv_bn_relu():
@@ -271,6 +242,7 @@ def dynamic_dim():
 
 def external_data():
     g = TinyGraph("external_data")
+    g.external_file = True
     x = g.input("x", "f32", [2, 24])
     x = g.op("Add", [g.op("MatMul", [x, g.weight("w", [24, 40])]), g.weight("b", [40])])
     g.output(g.op("Relu", [x]), "y", "f32", [2, 40])
@@ -310,51 +282,3 @@ def left_out():
 MODELS = [conv_bn_relu, conv_forms, mlp, attention_block, norms, pools, activations, elementwise, reductions,
           shape_arithmetic, concat_split_slice_pad, gather_embedding, shared_values, batched_matmul, dynamic_dim,
           external_data, opset7, left_out]
-
-
-def random_input(g, value_info):
-    shape = [g.dims[dim.dim_param] if dim.dim_param else dim.dim_value for dim in value_info.type.tensor_type.shape.dim]
-    if value_info.type.tensor_type.elem_type == onnx.TensorProto.INT64:
-        return g.random.integers(*g.ranges[value_info.name], shape)
-    return np.round(g.random.standard_normal(shape), 4).astype(np.float32)
-
-
-def entry(name, array):
-    names = {"float32": "f32", "int64": "i64", "int32": "i32", "bool": "bool"}
-    flat = array.reshape(-1).tolist()
-    data = [float(f"{number:.6g}") for number in flat] if array.dtype == np.float32 else flat
-    return {"name": name, "dtype": names[str(array.dtype)], "shape": list(array.shape), "data": data}
-
-
-def expected(g, model_bytes):
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    session = onnxruntime.InferenceSession(model_bytes, options, providers=["CPUExecutionProvider"])
-    feeds = {value.name: random_input(g, value) for value in g.inputs}
-    names = [output.name for output in session.get_outputs()]
-    results = session.run(names, feeds)
-    return {"model": f"{g.name}.onnx", "dims": g.dims, "inputs": [entry(*pair) for pair in feeds.items()],
-            "outputs": [entry(*pair) for pair in zip(names, results)]}
-
-
-def write_all(folder):
-    folder.mkdir(parents=True, exist_ok=True)
-    for make in MODELS:
-        g = make()
-        model = g.model()
-        onnx.checker.check_model(model, full_check=True)
-        text = json.dumps(expected(g, model.SerializeToString(deterministic=True)), separators=(",", ":")) + "\n"
-        if len(text) > LARGEST_JSON:
-            raise SystemExit(f"make_zoo: {g.name}.json takes {len(text)} bytes, more than {LARGEST_JSON}")
-        (folder / f"{g.name}.json").write_text(text)
-        path = folder / f"{g.name}.onnx"
-        if make is external_data:
-            (folder / f"{g.name}.bin").unlink(missing_ok=True)
-            onnx.external_data_helper.convert_model_to_external_data(model, location=f"{g.name}.bin", size_threshold=0)
-            onnx.external_data_helper.write_external_data_tensors(model, str(folder))
-            (folder / f"{g.name}.bin").chmod(0o644)
-        zoo_graph.write(model, path)
-        print(f"{path.name}: {path.stat().st_size} bytes, expected {len(text)} bytes")
-    whole = (folder / "mlp.onnx").read_bytes()
-    (folder / "truncated.onnx").write_bytes(whole[:len(whole) * 2 // 3])

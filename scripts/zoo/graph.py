@@ -10,6 +10,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 OPSET = 17
+DOMAIN_OPSETS = {"ai.onnx.ml": 3}  # of other domains: 1
 
 DTYPES = {"f32": TensorProto.FLOAT, "f64": TensorProto.DOUBLE, "f16": TensorProto.FLOAT16,
           "i64": TensorProto.INT64, "i32": TensorProto.INT32, "i8": TensorProto.INT8, "u8": TensorProto.UINT8,
@@ -96,7 +97,8 @@ class Graph:
 
     def model(self):
         domains = {node.domain for node in self.nodes} | {function.domain for function in self.functions}
-        opsets = [helper.make_opsetid("", self.opset)] + [helper.make_opsetid(name, 1) for name in sorted(domains - {""})]
+        opsets = [helper.make_opsetid("", self.opset)] + [
+            helper.make_opsetid(name, DOMAIN_OPSETS.get(name, 1)) for name in sorted(domains - {""})]
         return helper.make_model(self.body(), producer_name="kindred-zoo", ir_version=self.ir_version,
                                  opset_imports=opsets, functions=self.functions)
 

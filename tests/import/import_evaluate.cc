@@ -75,7 +75,12 @@ std::string Difference(const TensorValues& got, const Recorded& expected, double
       return fmt::format("{}: element {} is {}, not {}", expected.tensor.name, i, got.integers[i],
                          values.integers[i]);
   // What is recorded was rounded to its type after every step.
-  relative = std::max(relative, 8 * UnitRoundoff(expected.tensor.type));
+  const double rounding = 8 * UnitRoundoff(expected.tensor.type);
+  relative = std::max(relative, rounding);
+  double largest = 0;
+  for (const double x : values.floats)
+    if (std::isfinite(x)) largest = std::max(largest, std::fabs(x));
+  absolute = std::max(absolute, rounding * largest);  // terms that cancel
   for (std::size_t i = 0; i < values.floats.size(); ++i)
     if (!Close(got.floats[i], values.floats[i], relative, absolute))
       return fmt::format("{}: element {} is {}, not {}", expected.tensor.name, i, got.floats[i],

@@ -145,10 +145,31 @@ void GraphBuilder::AddKnown(const std::string& name, ConstantPtr constant) {
   Value added = TypedValue(name, ToOnnxType(constant->type));
   added.has_shape = true;
   added.shape = constant->shape;
-  added.kind = ValueKind::kKnown;
+  // As the floats of an initializer are.
+  const bool weight = IsFloat(constant->type) && constant->elements() > 1;
+  added.kind = weight ? ValueKind::kWeight : ValueKind::kKnown;
   added.constant = Compact(constant);
   added.invented = true;
   ids_[name] = AddValue(std::move(added));
+}
+
+void GraphBuilder::AddSequence(const std::string& name, std::vector<std::string> elements) {
+  Value added = TypedValue(name, 0);
+  added.missing = "it is a sequence, which is no tensor";
+  const int id = AddValue(std::move(added));
+  ids_[name] = id;
+  Sequence& sequence = sequences_[id];
+  for (const std::string& element : elements) sequence.ids.push_back(ids_.at(element));
+  sequence.names = std::move(elements);
+}
+
+const std::vector<std::string>* GraphBuilder::ElementsOf(int id) const {
+  const auto found = sequences_.find(id);
+  if (found == sequences_.end()) return nullptr;
+  const Sequence& sequence = found->second;
+  for (std::size_t i = 0; i < sequence.ids.size(); ++i)
+    if (ids_.at(sequence.names[i]) != sequence.ids[i]) return nullptr;
+  return &sequence.names;
 }
 
 Result<void> GraphBuilder::ProcessPart(OnnxNode node) {
@@ -156,8 +177,8 @@ Result<void> GraphBuilder::ProcessPart(OnnxNode node) {
   return Process(AppendNode(std::move(node), origin));
 }
 
-Result<void> GraphBuilder::LowerPart(
-    OnnxNode node, const std::function<Result<void>(OpContext& op)>& lowering) {
+Result<void> GraphBuilder::LowerPart(OnnxNode node,
+                                     const std::function<Result<void>(OpContext& op)>& lowering) {
   const int origin = graph_.nodes[static_cast<std::size_t>(current_)].origin;
   std::vector<int> inputs;
   for (const auto& name : node.inputs) inputs.push_back(name.empty() ? -1 : ids_.at(name));
@@ -174,7 +195,7 @@ Result<bool> GraphBuilder::TryExpand(int n, const std::vector<int>& inputs, std:
   const Expansion expansion = FindExpansion(node(n));
   if (expansion == nullptr) return false;
   for (const int id : inputs)
-    if (id >= 0 && reason.empty()) reason = WhyUnusable(value(id));
+    if (id >= 0 && reason.empty() && !sequences_.contains(id)) reason = WhyUnusable(value(id));
   if (!reason.empty()) return false;
   OpContext op(model_, graph_, n, inputs, std::vector<int>(node(n).outputs.size(), -1));
   Expander expander(*this, op);
@@ -189,7 +210,8 @@ Result<bool> GraphBuilder::TryExpand(int n, const std::vector<int>& inputs, std:
 
 std::string GraphBuilder::WhyNotLowered(const OnnxNode& node,
                                         const std::vector<int>& inputs) const {
-  if (FindLowering(node.Kind()) == nullptr) return WhyNoForm(node);
+  const bool of_shapes = node.op == "Shape" || node.op == "Size";
+  if (!of_shapes && FindLowering(node.Kind()) == nullptr) return WhyNoForm(node);
   if (inputs.size() > kMostInputs)
     return fmt::format("it has {} inputs; at most {} are supported", inputs.size(), kMostInputs);
   for (const int id : inputs)
@@ -197,6 +219,7 @@ std::string GraphBuilder::WhyNotLowered(const OnnxNode& node,
       if (std::string reason = WhyUnusable(graph_.values[static_cast<std::size_t>(id)]);
           !reason.empty())
         return reason;
+  if (of_shapes) return WhyNoForm(node);
   for (int i = 0; i < LeastInputs(node); ++i)
     if (i >= static_cast<int>(inputs.size()) || inputs[static_cast<std::size_t>(i)] < 0)
       return fmt::format("its input {} is not there", i + 1);
@@ -322,6 +345,8 @@ std::string GraphBuilder::Compare(const OnnxNode& node, const std::vector<Inferr
   // do not.
   const auto ceil = node.attributes.find("ceil_mode");
   const bool rounds_up = ceil != node.attributes.end() && ceil->second.integer != 0;
+  // It takes the attribute that STFT leaves away for 0.
+  const bool halves = node.op == "STFT" && !node.attributes.contains("onesided");
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     if (outputs[i] < 0) continue;
     const Value& v = value(outputs[i]);
@@ -329,7 +354,7 @@ std::string GraphBuilder::Compare(const OnnxNode& node, const std::vector<Inferr
     if (!PossibleShape(v.shape))
       return fmt::format("output '{}' would have the impossible shape {}", v.name,
                          ShapeText(v.shape));
-    if (inferred[i].has_shape && inferred[i].shape != v.shape && !rounds_up)
+    if (inferred[i].has_shape && inferred[i].shape != v.shape && !rounds_up && !halves)
       return fmt::format("ONNX infers the shape {} for output '{}', this import {}",
                          ShapeText(inferred[i].shape), v.name, ShapeText(v.shape));
     if (inferred[i].element_type != 0 && inferred[i].element_type != v.element_type)

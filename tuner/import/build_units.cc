@@ -31,9 +31,14 @@ Result<void> GraphBuilder::LeaveOut(int n, const std::vector<int>& inputs,
     const int storage = value(id).storage;
     if (seen.insert(storage).second) unit.reads.push_back(storage);
   };
+  const auto read_all = [&](int id) {
+    const auto sequence = sequences_.find(id);
+    if (sequence == sequences_.end()) return read(id);
+    for (const int element : sequence->second.ids) read(element);
+  };
   for (const int id : inputs)
-    if (id >= 0) read(id);
-  for (const auto& name : node.captured) read(ids_.at(name));
+    if (id >= 0) read_all(id);
+  for (const auto& name : node.captured) read_all(ids_.at(name));
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     if (outputs[i] < 0) continue;
     const bool told = i < inferred.size();

@@ -43,13 +43,15 @@ Value GraphBuilder::RunInput(int element_type, Shape shape) const {
   return input;
 }
 
-Result<std::vector<int>> GraphBuilder::ProcessBody(const OnnxGraph& written,
-                                                   std::vector<Value> inputs,
-                                                   const std::string& label) {
+Result<ControlNode::Body> GraphBuilder::ProcessBody(const OnnxGraph& written,
+                                                    std::vector<Value> inputs,
+                                                    const std::string& label) {
   const OnnxGraph body = RenamedBody(written, {}, FreshName(label) + "/");
+  ControlNode::Body made{scope_, {}, {}};
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     inputs[i].name = body.inputs[i].name;
-    ids_[body.inputs[i].name] = AddValue(std::move(inputs[i]));
+    made.inputs.push_back(AddValue(std::move(inputs[i])));
+    ids_[body.inputs[i].name] = made.inputs.back();
   }
   for (const OnnxTensor& tensor : body.initializers) {
     Value added = TypedValue(tensor.name, tensor.element_type);
@@ -69,7 +71,6 @@ Result<std::vector<int>> GraphBuilder::ProcessBody(const OnnxGraph& written,
   }
   for (std::size_t n = 0; n < body.nodes.size(); ++n)
     if (live[n]) KINDRED_CHECK(Process(AppendNode(body.nodes[n], -1)));
-  std::vector<int> outputs;
   for (const OnnxValue& output : body.outputs) {
     const auto found = ids_.find(output.name);
     if (found == ids_.end())
@@ -77,20 +78,21 @@ Result<std::vector<int>> GraphBuilder::ProcessBody(const OnnxGraph& written,
           fmt::format("{}: a body of {} gives '{}', which nothing makes; export the "
                       "model again",
                       model_.path, label, output.name));
-    outputs.push_back(found->second);
+    made.outputs.push_back(found->second);
   }
-  return outputs;
+  return made;
 }
 
-Result<std::vector<int>> GraphBuilder::ProcessRuns(const OnnxGraph& body, std::vector<Value> inputs,
-                                                   const std::string& label, double times) {
+Result<ControlNode::Body> GraphBuilder::ProcessRuns(const OnnxGraph& body,
+                                                    std::vector<Value> inputs,
+                                                    const std::string& label, double times) {
   static constexpr double kMostTimes = 1e15;
   const int scope = std::exchange(scope_, ++scopes_);
   const double outer = std::exchange(times_, std::min(kMostTimes, times_ * times));
-  auto outputs = ProcessBody(body, std::move(inputs), label);
+  auto made = ProcessBody(body, std::move(inputs), label);
   scope_ = scope;
   times_ = outer;
-  return outputs;
+  return made;
 }
 
 Result<std::string> GraphBuilder::ProcessControl(int n, const std::vector<int>& inputs) {
@@ -122,7 +124,7 @@ Result<std::string> GraphBuilder::ProcessIf(int n, const std::vector<int>& input
       same.op = "Identity";
       same.opset = kExpansionOpset;
       same.inputs = {FreshName(node.name)};
-      ids_[same.inputs[0]] = made[i];
+      ids_[same.inputs[0]] = made.outputs[i];
       same.outputs = {node.outputs[i]};
       KINDRED_CHECK(ProcessPart(std::move(same)));
     }
@@ -134,16 +136,16 @@ Result<std::string> GraphBuilder::ProcessIf(int n, const std::vector<int>& input
   KINDRED_TRY(const auto then, ProcessRuns(*branches[1], {}, node.name, kHalf));
   std::vector<Value> outputs;
   for (std::size_t i = 0; i < node.outputs.size(); ++i) {
-    const Value &a = value(then[i]), &b = value(otherwise[i]);
+    const Value &a = value(then.outputs[i]), &b = value(otherwise.outputs[i]);
     Value output = TypedValue("", a.element_type);
     output.has_shape = a.has_shape && b.has_shape && a.shape == b.shape;
     output.shape = a.shape;
     if (!output.has_shape) output.missing = "it has another shape in each branch of an If";
     outputs.push_back(std::move(output));
   }
-  std::vector<int> made = then;
-  made.insert(made.end(), otherwise.begin(), otherwise.end());
-  CommitControl(n, inputs, made, outputs);
+  ControlNode control;
+  control.bodies = {then, otherwise};
+  CommitControl(n, inputs, std::move(control), std::move(outputs));
   return std::string();
 }
 
@@ -172,7 +174,7 @@ Result<std::string> GraphBuilder::ProcessLoop(int n, const std::vector<int>& inp
                                            trips < 0 ? trips_ : static_cast<double>(trips)));
   std::vector<Value> outputs;
   for (std::size_t i = 0; i < node.outputs.size(); ++i) {
-    const Value& result = value(made[i + 1]);
+    const Value& result = value(made.outputs[i + 1]);
     Value output = TypedValue("", result.element_type);
     output.has_shape = result.has_shape;
     output.shape = result.shape;
@@ -186,7 +188,9 @@ Result<std::string> GraphBuilder::ProcessLoop(int n, const std::vector<int>& inp
     if (!output.has_shape) output.missing = "its shape follows from how often a Loop runs";
     outputs.push_back(std::move(output));
   }
-  CommitControl(n, inputs, made, outputs);
+  ControlNode control;
+  control.bodies = {made};
+  CommitControl(n, inputs, std::move(control), std::move(outputs));
   return std::string();
 }
 
@@ -205,6 +209,12 @@ Result<std::string> GraphBuilder::ProcessScan(int n, const std::vector<int>& inp
   const std::size_t states = inputs.size() - scanned;
   const auto input_axes = ListOf(node, "scan_input_axes"),
              output_axes = ListOf(node, "scan_output_axes");
+  const auto input_directions = ListOf(node, "scan_input_directions"),
+             output_directions = ListOf(node, "scan_output_directions");
+  const auto reversed = [](const std::vector<std::int64_t>& directions, std::size_t i) {
+    return i < directions.size() && directions[i] != 0;
+  };
+  ControlNode control;
   std::int64_t length = -1;
   std::vector<Value> given;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
@@ -219,6 +229,7 @@ Result<std::string> GraphBuilder::ProcessScan(int n, const std::vector<int>& inp
         return BadInput(
             fmt::format("{}: {} scans inputs of different lengths", model_.path, node.Label()));
       length = shape[static_cast<std::size_t>(axis)];
+      control.scan_inputs.push_back({axis, reversed(input_directions, i - states)});
       shape.erase(shape.begin() + static_cast<std::ptrdiff_t>(axis));
     }
     given.push_back(RunInput(value(inputs[i]).element_type, std::move(shape)));
@@ -227,7 +238,7 @@ Result<std::string> GraphBuilder::ProcessScan(int n, const std::vector<int>& inp
               ProcessRuns(*body, std::move(given), node.name, static_cast<double>(length)));
   std::vector<Value> outputs;
   for (std::size_t i = 0; i < node.outputs.size(); ++i) {
-    const Value& result = value(made[i]);
+    const Value& result = value(made.outputs[i]);
     Value output = TypedValue("", result.element_type);
     output.has_shape = result.has_shape;
     output.shape = result.shape;
@@ -241,35 +252,44 @@ Result<std::string> GraphBuilder::ProcessScan(int n, const std::vector<int>& inp
         return BadInput(fmt::format("{}: {} stacks along an axis that is not there", model_.path,
                                     node.Label()));
       output.shape = WithExtent(result.shape, axis, length);
+      control.scan_outputs.push_back({axis, reversed(output_directions, i - states)});
     }
     if (!output.has_shape) output.missing = "a body of Scan gives no shape for it";
     outputs.push_back(std::move(output));
   }
-  CommitControl(n, inputs, made, outputs);
+  control.bodies = {made};
+  CommitControl(n, inputs, std::move(control), std::move(outputs));
   return std::string();
 }
 
-void GraphBuilder::CommitControl(int n, const std::vector<int>& inputs,
-                                 const std::vector<int>& made, std::vector<Value> outputs) {
+void GraphBuilder::CommitControl(int n, const std::vector<int>& inputs, ControlNode control,
+                                 std::vector<Value> outputs) {
   const OnnxNode& node = this->node(n);
   Unit unit;
   unit.node = n;
   unit.scope = scope_;
   unit.kind = UnitKind::kControl;
+  control.node = n;
+  control.scope = scope_;
+  control.inputs = inputs;
+  control.outputs.assign(outputs.size(), -1);
   std::set<int> reads;
-  for (const auto* list : {&inputs, &made})
-    for (const int id : *list)
-      if (id >= 0) reads.insert(value(id).storage);
+  for (const int id : inputs)
+    if (id >= 0) reads.insert(value(id).storage);
+  for (const ControlNode::Body& body : control.bodies)
+    for (const int id : body.outputs) reads.insert(value(id).storage);
   for (const std::string& name : node.captured) reads.insert(value(ids_.at(name)).storage);
   unit.reads.assign(reads.begin(), reads.end());
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     if (node.outputs[i].empty()) continue;
     outputs[i].name = node.outputs[i];
     outputs[i].unit = static_cast<int>(graph_.units.size());
-    ids_[node.outputs[i]] = AddValue(std::move(outputs[i]));
-    unit.values.push_back(ids_[node.outputs[i]]);
+    control.outputs[i] = AddValue(std::move(outputs[i]));
+    ids_[node.outputs[i]] = control.outputs[i];
+    unit.values.push_back(control.outputs[i]);
   }
   graph_.units.push_back(std::move(unit));
+  graph_.controls.push_back(std::move(control));
 }
 
 }  // namespace kindred

@@ -15,6 +15,16 @@ bool Expander::Wants(int output) const {
 
 const Value& Expander::ValueOf(const std::string& name) const { return builder_.Named(name); }
 
+bool Expander::InBody() const { return builder_.InBody(); }
+
+const std::vector<std::string>* Expander::Sequence(int input) const {
+  return op.Has(input) ? builder_.ElementsOf(op.In(input)) : nullptr;
+}
+
+void Expander::SetSequence(int output, std::vector<std::string> elements) {
+  builder_.AddSequence(Out(output), std::move(elements));
+}
+
 Result<std::string> Expander::Add(const std::string& type, std::vector<std::string> inputs,
                                   Attributes attributes) {
   std::string made = Fresh();
@@ -49,20 +59,24 @@ Result<void> Expander::Lower(const std::string& name, std::vector<std::string> i
 }
 
 std::string Expander::Ints(const std::vector<std::int64_t>& values) {
-  return AddConstant(
+  return Constant(
       IntegerConstant(DataType::kI64, {static_cast<std::int64_t>(values.size())}, values));
 }
 
-std::string Expander::Number(double value, DataType type) {
-  auto constant = std::make_shared<ConstantTensor>();
-  constant->type = type;
-  constant->numbers = {value};
-  return AddConstant(std::move(constant));
+std::string Expander::Number(double value, DataType type) { return Floats({}, {value}, type); }
+
+std::string Expander::Integer(std::int64_t value, DataType type) {
+  return Constant(IntegerConstant(type, {}, {value}));
+}
+
+std::string Expander::Floats(Shape shape, const std::vector<double>& values, DataType type) {
+  return Constant(
+      std::make_shared<ConstantTensor>(ConstantTensor{type, std::move(shape), {}, values, false}));
 }
 
 std::string Expander::Fresh() { return builder_.FreshName(op.node.name); }
 
-std::string Expander::AddConstant(ConstantPtr constant) {
+std::string Expander::Constant(ConstantPtr constant) {
   std::string name = Fresh();
   builder_.AddKnown(name, std::move(constant));
   return name;
@@ -112,12 +126,18 @@ Expansion FindExpansion(const OnnxNode& node) {
   static const ExpansionTable table = [] {
     ExpansionTable all;
     AddAttentionExpansions(all);
+    AddFeatureExpansions(all);
     AddGroupQueryExpansions(all);
+    AddLinearModelExpansions(all);
+    AddLossExpansions(all);
     AddMicrosoftAttentionExpansions(all);
     AddMicrosoftExpansions(all);
     AddMicrosoftNormExpansions(all);
     AddQuantizedExpansions(all);
+    AddRecurrenceExpansions(all);
     AddRecurrentExpansions(all);
+    AddSequenceExpansions(all);
+    AddTreeExpansions(all);
     return all;
   }();
   const auto found = table.find(node.Kind());

@@ -35,6 +35,13 @@ class Expander {
   const Value& ValueOf(const std::string& name) const;
   const Shape& ShapeOf(const std::string& name) const { return ValueOf(name).shape; }
 
+  // In the body of a branch that may not be taken, or of a loop.
+  bool InBody() const;
+  // The names of a sequence's elements; nullptr where the input is none whose elements are known.
+  const std::vector<std::string>* Sequence(int input) const;
+  // The output is a sequence of these values.
+  void SetSequence(int output, std::vector<std::string> elements);
+
   // Adds a node of ONNX's own domain, as of the operator set that Kindred's lowerings read
   // (kExpansionOpset), with one output, and gives the output's name. Inputs may be "".
   Result<std::string> Add(const std::string& type, std::vector<std::string> inputs,
@@ -53,12 +60,16 @@ class Expander {
   std::string Fresh();
   // The name of an output of the expanded node.
   std::string Out(int output) const { return op.node.outputs[static_cast<std::size_t>(output)]; }
-  // Constants: i64 of one dimension; a scalar of a floating type.
+  // Constants: i64 of one dimension; a scalar of a floating or an integer type; floats, which stand
+  // for weights.
   std::string Ints(const std::vector<std::int64_t>& values);
   std::string Number(double value, DataType type = DataType::kF32);
+  std::string Integer(std::int64_t value, DataType type);
+  std::string Floats(Shape shape, const std::vector<double>& values,
+                     DataType type = DataType::kF32);
+  std::string Constant(ConstantPtr constant);
 
  private:
-  std::string AddConstant(ConstantPtr constant);
   Result<void> AddNode(const std::string& type, std::vector<std::string> inputs,
                        std::vector<std::string> outputs, Attributes attributes);
 
@@ -80,11 +91,17 @@ using ExpansionTable = std::map<std::string_view, Expansion>;
 Expansion FindExpansion(const OnnxNode& node);
 
 void AddAttentionExpansions(ExpansionTable& table);
+void AddFeatureExpansions(ExpansionTable& table);
 void AddGroupQueryExpansions(ExpansionTable& table);
+void AddLinearModelExpansions(ExpansionTable& table);
+void AddLossExpansions(ExpansionTable& table);
 void AddMicrosoftAttentionExpansions(ExpansionTable& table);
 void AddMicrosoftExpansions(ExpansionTable& table);
 void AddMicrosoftNormExpansions(ExpansionTable& table);
 void AddQuantizedExpansions(ExpansionTable& table);
+void AddRecurrenceExpansions(ExpansionTable& table);
 void AddRecurrentExpansions(ExpansionTable& table);
+void AddSequenceExpansions(ExpansionTable& table);
+void AddTreeExpansions(ExpansionTable& table);
 
 }  // namespace kindred

@@ -220,6 +220,7 @@ class Recurrent {
       KINDRED_TRY(x_, e_.Add("Transpose", {x_}, {{"perm", IntsAttribute({1, 0, 2})}}));
     }
     KINDRED_TRY(x_, Reshape(x_, {layer_.steps * layer_.batch, layer_.in}));
+    if (masked_) KINDRED_CHECK(MakeMask());
     Names sequences, states[2];
     for (std::int64_t d = 0; d < layer_.directions; ++d) {
       KINDRED_TRY(std::string sequence, Direction(d, states));
@@ -234,6 +235,30 @@ class Recurrent {
  private:
   Result<std::string> Reshape(const std::string& x, const Shape& shape) {
     return e_.Add("Reshape", {x, e_.Ints(shape)});
+  }
+
+  // Which sequences are still there at each step: bool [steps, batch, 1].
+  Result<void> MakeMask() {
+    std::vector<std::int64_t> steps;
+    for (std::int64_t t = 0; t < layer_.steps; ++t) steps.push_back(t);
+    const std::string step =
+        e_.Constant(IntegerConstant(DataType::kI64, {layer_.steps, 1, 1}, steps));
+    KINDRED_TRY(const auto lengths,
+                e_.Add("Cast", {e_.In(4)}, {{"to", IntAttribute(ToOnnxType(DataType::kI64))}}));
+    KINDRED_TRY(const auto length, Reshape(lengths, {1, layer_.batch, 1}));
+    KINDRED_TRY(mask_, e_.Add("Less", {step, length}));
+    return {};
+  }
+
+  // A step after a sequence's end leaves its state as it is, and gives zero (`out`). `there`: bool
+  // [batch, 1].
+  Result<void> Mask(Writer& w, const std::string& there, const Names& before, Names& state,
+                    std::string& out) {
+    KINDRED_TRY(out, w.One("Where", {there, state[0], w.Number(0, layer_.type)}));
+    for (std::size_t s = 0; s < state.size(); ++s) {
+      KINDRED_TRY(state[s], w.One("Where", {there, state[s], before[s]}));
+    }
+    return {};
   }
 
   // One direction's part of a tensor whose first dimension is the direction, as `shape`.
@@ -278,8 +303,9 @@ class Recurrent {
       bool whole = lengths != nullptr;
       for (std::int64_t i = 0; whole && i < lengths->elements(); ++i)
         whole = lengths->Integer(i) == l.steps;
-      if (!whole)
-        return Unsupported("sequences of different lengths, or lengths that are not known");
+      masked_ = !whole;
+      if (masked_ && ElementCount(op.InShape(4)) != l.batch)
+        return Unsupported("lengths of shape " + ShapeText(op.InShape(4)));
     }
     return ReadActivations();
   }
@@ -398,9 +424,17 @@ class Recurrent {
       KINDRED_TRY(std::string x,
                   e_.Add("Slice", {all, e_.Ints({t}), e_.Ints({t + 1}), e_.Ints({0})}));
       KINDRED_TRY(x, Reshape(x, {layer_.batch, layer_.gates * layer_.hidden}));
+      const Names before = state;
       KINDRED_TRY(state, Step(writer, layer_, weights, x, state));
+      std::string out = state[0];
+      if (masked_) {
+        KINDRED_TRY(const auto one,
+                    e_.Add("Slice", {mask_, e_.Ints({t}), e_.Ints({t + 1}), e_.Ints({0})}));
+        KINDRED_TRY(const auto there, Reshape(one, {layer_.batch, 1}));
+        KINDRED_CHECK(Mask(writer, there, before, state, out));
+      }
       KINDRED_TRY(made[static_cast<std::size_t>(t)],
-                  Reshape(state[0], {1, layer_.batch, layer_.hidden}));
+                  Reshape(out, {1, layer_.batch, layer_.hidden}));
     }
     if (!e_.Wants(0)) return std::string();
     if (made.size() == 1) return made.front();
@@ -414,21 +448,28 @@ class Recurrent {
     for (std::size_t s = 0; s < state.size(); ++s) inside.push_back(s == 0 ? "h" : "c");
     for (const std::string& name : inside) body->inputs.push_back({name, 0, false, {}});
     body->inputs.push_back({"x", 0, false, {}});
+    if (masked_) body->inputs.push_back({"m", 0, false, {}});
     BodyWriter writer(e_, *body);
-    KINDRED_TRY(const Names next, Step(writer, layer_, weights, "x", inside));
+    KINDRED_TRY(Names next, Step(writer, layer_, weights, "x", inside));
+    std::string out = next.front();
+    if (masked_) KINDRED_CHECK(Mask(writer, "m", inside, next, out));
     for (const std::string& name : next) body->outputs.push_back({name, 0, false, {}});
-    body->outputs.push_back({next.front(), 0, false, {}});
+    body->outputs.push_back({out, 0, false, {}});
     OnnxAttribute graph;
     graph.kind = OnnxAttribute::Kind::kGraph;
     graph.graph = std::move(body);
-    const auto direction = IntsAttribute({reverse ? 1 : 0});
+    const std::int64_t backwards = reverse ? 1 : 0;
+    const auto direction = IntsAttribute({backwards});
     Names inputs = state;
     inputs.push_back(all);
-    KINDRED_TRY(Names made, e_.AddMany("Scan", inputs, static_cast<int>(state.size()) + 1,
-                                       {{"body", graph},
-                                        {"num_scan_inputs", IntAttribute(1)},
-                                        {"scan_input_directions", direction},
-                                        {"scan_output_directions", direction}}));
+    if (masked_) inputs.push_back(mask_);
+    KINDRED_TRY(Names made,
+                e_.AddMany("Scan", inputs, static_cast<int>(state.size()) + 1,
+                           {{"body", graph},
+                            {"num_scan_inputs", IntAttribute(masked_ ? 2 : 1)},
+                            {"scan_input_directions",
+                             masked_ ? IntsAttribute({backwards, backwards}) : direction},
+                            {"scan_output_directions", direction}}));
     std::string sequence = made.back();
     made.pop_back();
     state = std::move(made);
@@ -461,6 +502,8 @@ class Recurrent {
   Expander& e_;
   Layer layer_;
   std::string x_;  // [steps * batch, in]
+  bool masked_ = false;
+  std::string mask_;  // where `masked_`
 };
 
 }  // namespace

@@ -98,11 +98,31 @@ struct Unit {
   std::vector<int> also;  // further nodes folded into this unit (BatchNormalization)
 };
 
+// A tensor that a Scan reads or writes a slice of in each turn.
+struct ScannedAxis {
+  std::int64_t axis = 0;
+  bool reverse = false;
+};
+
+// An If, Loop or Scan, and the bodies that it runs. Lists hold value ids, -1 where none is given.
+struct ControlNode {
+  struct Body {
+    int scope = 0;
+    std::vector<int> inputs, outputs;  // in the order of the body's graph
+  };
+  int node = -1;  // index into Graph::nodes
+  int scope = 0;  // where it stands
+  std::vector<int> inputs, outputs;
+  std::vector<Body> bodies;                            // of an If: then, else
+  std::vector<ScannedAxis> scan_inputs, scan_outputs;  // of a Scan: the last ones of each list
+};
+
 struct Graph {
   std::deque<GraphNode> nodes;  // references stay valid while nodes are added
   std::vector<Value> values;
   std::vector<Unit> units;
-  std::vector<std::string> unused;  // nodes whose results nothing reads
+  std::vector<ControlNode> controls;
+  std::vector<std::string> unused;         // nodes whose results nothing reads
   std::map<int, Dequantized> dequantized;  // by value
 
   const Value& StorageOf(int value) const {

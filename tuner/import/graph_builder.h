@@ -28,6 +28,12 @@ class GraphBuilder {
   // A name that no value has, like `name`.
   std::string FreshName(const std::string& name);
   void AddKnown(const std::string& name, ConstantPtr constant);
+  // A sequence whose elements are these values; it is no tensor itself.
+  void AddSequence(const std::string& name, std::vector<std::string> elements);
+  // nullptr: the value is no sequence, or its elements are not known here.
+  const std::vector<std::string>* ElementsOf(int id) const;
+  // In the body of a branch that may not be taken, or of a loop.
+  bool InBody() const { return scope_ != 0; }
   // Processes a node that the current one is expanded into.
   Result<void> ProcessPart(OnnxNode node);
   // The same with a lowering of the expansion's own; the node's operator is a name for people.
@@ -63,14 +69,15 @@ class GraphBuilder {
   Result<std::string> ProcessIf(int n, const std::vector<int>& inputs);
   Result<std::string> ProcessLoop(int n, const std::vector<int>& inputs);
   Result<std::string> ProcessScan(int n, const std::vector<int>& inputs);
-  // Processes a body's nodes in the current scope; gives the values of its outputs.
-  Result<std::vector<int>> ProcessBody(const OnnxGraph& body, std::vector<Value> inputs,
-                                       const std::string& label);
+  // Processes a body's nodes in the current scope.
+  Result<ControlNode::Body> ProcessBody(const OnnxGraph& body, std::vector<Value> inputs,
+                                        const std::string& label);
   // The same in a scope of its own that runs `times` as often.
-  Result<std::vector<int>> ProcessRuns(const OnnxGraph& body, std::vector<Value> inputs,
-                                       const std::string& label, double times);
+  Result<ControlNode::Body> ProcessRuns(const OnnxGraph& body, std::vector<Value> inputs,
+                                        const std::string& label, double times);
   Value RunInput(int element_type, Shape shape) const;
-  void CommitControl(int n, const std::vector<int>& inputs, const std::vector<int>& made,
+  // `control` as far as bodies and axes go.
+  void CommitControl(int n, const std::vector<int>& inputs, ControlNode control,
                      std::vector<Value> outputs);
 
   // Why the node cannot be lowered, or "".
@@ -112,6 +119,11 @@ class GraphBuilder {
   int scope_ = 0, scopes_ = 0;
   double times_ = 1;  // runs of the current scope in one run of the model
   std::int64_t fresh_ = 0;
+  struct Sequence {
+    std::vector<std::string> names;
+    std::vector<int> ids;  // what the names stood for when it was made
+  };
+  std::map<int, Sequence> sequences_;  // by value
 };
 
 }  // namespace kindred

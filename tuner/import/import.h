@@ -31,6 +31,27 @@ struct SubgraphUse {
   std::vector<WeightPreparation> preparations;
   // Runs of this place in one run of the model: 1, or in the body of a loop its stated trip count.
   double times = 1;
+  int scope = 0;  // the body of a ControlFlow that it stands in; 0: the model itself
+};
+
+// An If, Loop or Scan. It computes nothing itself: whoever runs the model runs, for each turn, the
+// subgraphs of a body and hands the body's outputs on, as ONNX defines the operator.
+struct ControlFlow {
+  struct Body {
+    int scope = 0;
+    std::vector<std::string> inputs, outputs;  // value names, in the order of the body's graph
+  };
+  // A tensor that a Scan reads or writes a slice of in each turn.
+  struct Scanned {
+    std::vector<std::int64_t> shape;  // of the whole tensor
+    std::int64_t axis = 0;
+    bool reverse = false;
+  };
+  std::string node, op;
+  int scope = 0;                                   // where it stands itself
+  std::vector<std::string> inputs, outputs;        // value names, "" where none is given
+  std::vector<Body> bodies;                        // of an If: then, else
+  std::vector<Scanned> scan_inputs, scan_outputs;  // of a Scan: the last ones of each list
 };
 
 struct ImportedTask {
@@ -65,6 +86,7 @@ struct ImportedModel {
   std::vector<std::string>
       unused;  // nodes that no output of the model depends on; not among `nodes`
   std::vector<ImportedTask> tasks;
+  std::vector<ControlFlow> controls;
   std::map<std::string, std::string>
       views;  // value name -> the value whose contiguous memory it is
   std::map<std::string, FoldedValue>

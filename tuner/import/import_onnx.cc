@@ -32,6 +32,7 @@ class Importer {
   Result<ImportedModel> Run() {
     FindPreparations();
     for (const Group& group : Partition(graph_)) KINDRED_CHECK(AddGroup(group));
+    for (const ControlNode& control : graph_.controls) AddControl(control);
     CountCoverage();
     AddViews();
     return std::move(result_);
@@ -78,6 +79,7 @@ class Importer {
     ImportedTask& task = result_.tasks[place->second];
     SubgraphUse use;
     use.times = node(unit(group.anchor).node).times;
+    use.scope = unit(group.anchor).scope;
     for (const int u : group.units) {
       AddNode(use, unit(u).node);
       for (const int n : unit(u).also) AddNode(use, n);
@@ -159,6 +161,41 @@ class Importer {
       NoteFolded(assembled->values[i]);
     }
     return preparation;
+  }
+
+  // Names of the memory that the values stand in.
+  std::vector<std::string> NamesOf(const std::vector<int>& values) {
+    std::vector<std::string> names;
+    for (const int id : values) {
+      names.push_back(id < 0 ? "" : graph_.StorageOf(id).name);
+      if (id >= 0) NoteFolded(value(id).storage);
+    }
+    return names;
+  }
+
+  // The last ones of `values`.
+  std::vector<ControlFlow::Scanned> ScannedOf(const std::vector<int>& values,
+                                              const std::vector<ScannedAxis>& axes) const {
+    std::vector<ControlFlow::Scanned> scanned;
+    for (std::size_t i = 0; i < axes.size(); ++i) {
+      const int id = values[values.size() - axes.size() + i];
+      scanned.push_back({id < 0 ? Shape() : value(id).shape, axes[i].axis, axes[i].reverse});
+    }
+    return scanned;
+  }
+
+  void AddControl(const ControlNode& from) {
+    ControlFlow control;
+    control.node = OriginOf(from.node).name;
+    control.op = node(from.node).node.op;
+    control.scope = from.scope;
+    control.inputs = NamesOf(from.inputs);
+    control.outputs = NamesOf(from.outputs);
+    for (const ControlNode::Body& body : from.bodies)
+      control.bodies.push_back({body.scope, NamesOf(body.inputs), NamesOf(body.outputs)});
+    control.scan_inputs = ScannedOf(from.inputs, from.scan_inputs);
+    control.scan_outputs = ScannedOf(from.outputs, from.scan_outputs);
+    result_.controls.push_back(std::move(control));
   }
 
   // A node is tunable if all its units that run with the model stand in tasks.

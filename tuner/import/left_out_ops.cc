@@ -16,8 +16,7 @@ constexpr std::string_view kRandom = "its result is random";
 constexpr std::string_view kStrings = "it works on strings";
 constexpr std::string_view kSequences =
     "it works on sequences or optional values, which are no tensors";
-constexpr std::string_view kTrees =
-    "it is a classical machine-learning model, which is no tensor computation";
+constexpr std::string_view kMaps = "it works on maps, which are no tensors";
 constexpr std::string_view kTraining = "it is a step of training";
 constexpr std::string_view kBits = "the workload language has no operations on bits";
 constexpr std::string_view kScatters =
@@ -62,13 +61,15 @@ const std::map<std::string_view, std::string_view> kReasons = {
     {"BitwiseXor", kBits},
     {"BitCast", kBits},
     {"Det", "a determinant is an elimination with pivots, each step of which depends on the last"},
-    {"DeformConv", "it samples at positions that are computed when it runs, one for every tap"},
     {"MaxUnpool", kScatters},
     {"MaxRoiPool", "the windows that it pools are known when it runs only"},
-    {"STFT", "it cuts a signal into frames and transforms each; write it as DFT"},
     {"If", kControl},
     {"Loop", kControl},
     {"Scan", kControl},
+    {"ai.onnx.ml:CastMap", kMaps},
+    {"ai.onnx.ml:CategoryMapper", kStrings},
+    {"ai.onnx.ml:DictVectorizer", kMaps},
+    {"ai.onnx.ml:ZipMap", "it puts scores into maps, which computes nothing"},
     {"ai.onnx.preview.training:Adagrad", kTraining},
     {"ai.onnx.preview.training:Adam", kTraining},
     {"ai.onnx.preview.training:Gradient", kTraining},
@@ -84,8 +85,8 @@ std::string WhyNoForm(const OnnxNode& node) {
   const auto found = kReasons.find(node.Kind());
   if (found != kReasons.end()) return std::string(found->second);
   if (node.domain == "ai.onnx.ml")
-    return fmt::format("{} is of ONNX's classical machine-learning operators, which are {}",
-                       node.op, "no tensor computations");
+    return fmt::format("the operator {} of ai.onnx.ml has no form in the workload language",
+                       node.op);
   if (!node.domain.empty())
     return fmt::format("operators of the domain '{}' are not known", node.domain);
   if (!IsOnnxOperator(node))

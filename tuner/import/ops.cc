@@ -14,11 +14,16 @@ Lowering FindLowering(std::string_view kind) {
     AddPoolingOps(all);
     AddNormalisationOps(all);
     AddReductionOps(all);
+    AddMatMulBitsOps(all);
     AddMovementOps(all);
+    AddPadOps(all);
+    AddRegionOps(all);
     AddResizeOps(all);
     AddGatherOps(all);
     AddIndexOps(all);
+    AddSampleOps(all);
     AddScatterOps(all);
+    AddSignalOps(all);
     AddViewOps(all);
     AddRotaryOps(all);
     AddQuantizedOps(all);

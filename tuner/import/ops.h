@@ -25,11 +25,16 @@ void AddEinsumOps(LoweringTable& table);
 void AddPoolingOps(LoweringTable& table);
 void AddNormalisationOps(LoweringTable& table);
 void AddReductionOps(LoweringTable& table);
+void AddMatMulBitsOps(LoweringTable& table);
 void AddMovementOps(LoweringTable& table);
+void AddPadOps(LoweringTable& table);
+void AddRegionOps(LoweringTable& table);
 void AddResizeOps(LoweringTable& table);
 void AddGatherOps(LoweringTable& table);
 void AddIndexOps(LoweringTable& table);
+void AddSampleOps(LoweringTable& table);
 void AddScatterOps(LoweringTable& table);
+void AddSignalOps(LoweringTable& table);
 void AddViewOps(LoweringTable& table);
 void AddRotaryOps(LoweringTable& table);
 void AddQuantizedOps(LoweringTable& table);
@@ -46,6 +51,13 @@ ExprPtr TruncatedQuotient(const ExprPtr& a, const ExprPtr& b);
 // target[...] = x[index(axes of target)...]
 void EmitGather(OpContext& op, int target, int x, const Shape& shape,
                 const std::function<Exprs(const Exprs& axes)>& index);
+
+// A value that holds indices: `name` is its suffix. None is negative.
+int KnownIndices(OpContext& op, const std::string& name, const Shape& shape,
+                 const std::vector<std::int64_t>& values);
+// places[at]; arithmetic on `at` where they are regular, else a read of KnownIndices.
+ExprPtr PlaceIn(OpContext& op, const std::string& name, const std::vector<std::int64_t>& places,
+                const ExprPtr& at);
 
 // Convolution of input `x` (value id) with weight `w` and bias `b` (-1: none) into output 0;
 // attributes are the node's. Also used to place a folded batch normalisation's weights.

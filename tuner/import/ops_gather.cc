@@ -2,6 +2,7 @@
 //
 // Indices may be negative (they count from the end). Known ones are made plain here; others are
 // wrapped where they are used, and the unit records their range, which test data then keep to.
+#include <algorithm>
 #include <optional>
 
 #include "tuner/import/ops.h"
@@ -19,22 +20,36 @@ std::optional<std::pair<std::int64_t, std::int64_t>> Progression(
   return std::pair(values[0], step);
 }
 
-// A value that holds the constant's data: an index tensor without negative entries.
-int KnownIndices(OpContext& op, const Shape& shape, const std::vector<std::int64_t>& values) {
-  const int id = op.Temp("indices", DataType::kI64, shape);
+// places[i] = i / factor for every i: the factor, if it is so.
+std::optional<std::int64_t> RunLength(const std::vector<std::int64_t>& places) {
+  const auto change = std::find_if(places.begin(), places.end(), [](auto x) { return x != 0; });
+  const std::int64_t factor = change - places.begin();
+  for (std::size_t i = 0; i < places.size(); ++i)
+    if (factor < 1 || places[i] != static_cast<std::int64_t>(i) / factor) return std::nullopt;
+  return factor;
+}
+
+}  // namespace
+
+int KnownIndices(OpContext& op, const std::string& name, const Shape& shape,
+                 const std::vector<std::int64_t>& values) {
+  const int id = op.Temp(name, DataType::kI64, shape);
   Value& value = op.graph.values[static_cast<std::size_t>(id)];
   value.kind = ValueKind::kKnown;
   value.constant = IntegerConstant(DataType::kI64, shape, values);
   return id;
 }
 
-// Element `at` of a list of known indices.
-ExprPtr PlaceIn(OpContext& op, const std::vector<std::int64_t>& places, const ExprPtr& at) {
+ExprPtr PlaceIn(OpContext& op, const std::string& name, const std::vector<std::int64_t>& places,
+                const ExprPtr& at) {
   if (const auto progression = Progression(places))
     return at * progression->second + progression->first;
+  if (const auto factor = RunLength(places)) return at / IntExpr(*factor);
   const Shape shape = {static_cast<std::int64_t>(places.size())};
-  return LoadExpr(KnownIndices(op, shape, places), {at}, DataType::kI64);
+  return LoadExpr(KnownIndices(op, name, shape, places), {at}, DataType::kI64);
 }
+
+namespace {
 
 // The value of `indices` at `at` as an index into an extent.
 ExprPtr WrappedIndex(OpContext& op, int indices, const Exprs& at, std::int64_t extent) {
@@ -75,7 +90,7 @@ Result<void> Gather(OpContext& op) {
       for (std::size_t i = 0; i < at.size(); ++i) flat = flat * at[i] + place[i];
       index = flat * progression->second + progression->first;
     } else {
-      index = LoadExpr(KnownIndices(op, at, values), place, DataType::kI64);
+      index = LoadExpr(KnownIndices(op, "indices", at, values), place, DataType::kI64);
     }
   } else {
     index = WrappedIndex(op, op.In(1), place, in[d]);
@@ -148,7 +163,7 @@ Result<void> Compress(OpContext& op) {
   Shape shape = in;
   shape[axis] = static_cast<std::int64_t>(places.size());
   EmitGather(op, op.Out(0, op.InValue(0).type, shape), x, shape, [&](Exprs at) {
-    at[axis] = PlaceIn(op, places, at[axis]);
+    at[axis] = PlaceIn(op, "indices", places, at[axis]);
     return at;
   });
   return {};

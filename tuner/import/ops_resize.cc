@@ -1,140 +1,274 @@
-// Operators that move elements and make more of them: Pad, Resize, Upsample.
+// Resize and Upsample: per resized dimension a few elements are added with weights. Which elements
+// and which weights is known ahead of time (resize_taps); both are small constant tensors, and
+// plain arithmetic on the axes where they are regular.
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <optional>
 
 #include <fmt/format.h>
 
 #include "tuner/import/ops.h"
+#include "tuner/import/resize_taps.h"
 
 namespace kindred {
 namespace {
 
-// The place that `at` (may lie outside) is mirrored to without repeating the border.
-ExprPtr Reflect(const ExprPtr& at, std::int64_t extent) {
-  const ExprPtr behind =
-      SelectExpr(BinaryExpr(Op::kLess, at, IntExpr(extent)), at, IntExpr(2 * (extent - 1)) - at);
-  return SelectExpr(BinaryExpr(Op::kLess, at, IntExpr(0)), IntExpr(0) - at, behind);
+// Dimensions are resized together as long as an element adds no more of the input's than this;
+// larger filters run over one dimension after the other.
+constexpr std::int64_t kMostTapsTogether = 8;
+constexpr std::int64_t kLargestExtent = 1 << 20;  // of a resized dimension
+constexpr std::array<const char*, 3> kTapNames = {"r", "s", "x"};
+
+struct Resampled {
+  Shape shape;                                   // of the result
+  std::vector<std::optional<ResizeTaps>> along;  // by dimension; nullopt: stays as it is
+};
+
+Result<std::vector<float>> KnownFloats(const OpContext& op, int input, const std::string& what) {
+  KINDRED_TRY(const ConstantPtr known, op.Known(input, what));
+  std::vector<float> values;
+  for (std::int64_t i = 0; i < known->elements(); ++i)
+    values.push_back(static_cast<float>(known->Number(i)));
+  return values;
 }
 
-constexpr std::int64_t kMostPadding = 1 << 30;
+bool HasElements(const OpContext& op, int input) {
+  return op.Has(input) && ElementCount(op.InShape(input)) > 0;
+}
 
-Result<void> Pad(OpContext& op) {
-  const std::string mode = op.Text("mode", "constant");
-  Shape pads = op.Ints("pads").value_or(op.Ints("paddings").value_or(Shape()));
-  const double attribute = op.Float("value", 0);
-  const Shape in = op.InShape(0);
-  if (op.Has(1)) {
-    KINDRED_TRY(pads, op.KnownInts(1, "pads"));
-  }
-  if (op.Has(3)) {
-    KINDRED_TRY(const Shape axes, op.KnownInts(3, "axes"));
-    Shape all(2 * in.size(), 0);
-    if (pads.size() != 2 * axes.size()) return Unsupported("pads that do not fit their axes");
-    for (std::size_t i = 0; i < axes.size(); ++i) {
-      KINDRED_TRY(const std::int64_t axis, NormaliseAxis(op, axes[i], in.size()));
-      all[static_cast<std::size_t>(axis)] = pads[i];
-      all[static_cast<std::size_t>(axis) + in.size()] = pads[i + axes.size()];
-    }
-    pads = all;
-  }
-  if (pads.size() != 2 * in.size())
-    return BadInput(fmt::format("{}: {}: pads {} do not fit {} dimensions", op.model.path,
-                                op.node.Label(), ShapeText(pads), in.size()));
-  Shape shape = in;
-  bool grows = false;
-  for (std::size_t d = 0; d < in.size(); ++d) {
-    if (std::max(std::abs(pads[d]), std::abs(pads[in.size() + d])) > kMostPadding)
-      return Unsupported("padding of more than 2^30 elements");
-    shape[d] += pads[d] + pads[in.size() + d];
-    grows |= pads[d] > 0 || pads[in.size() + d] > 0;
-    if (mode == "reflect" && (pads[d] >= in[d] || pads[in.size() + d] >= in[d]))
-      return Unsupported("reflections wider than the input");
-  }
-  if (shape == in && !grows &&
-      std::all_of(pads.begin(), pads.end(), [](auto p) { return p == 0; })) {
-    op.View(0, op.In(0), shape);
-    return {};
-  }
-  if (mode != "constant" && mode != "reflect" && mode != "edge")
+Result<ResizeRule> ReadRule(OpContext& op) {
+  ResizeRule rule;
+  const bool old = op.node.op == "Upsample" || op.opset() < 11;
+  const std::string mode = op.Text("mode", "nearest");
+  rule.coordinates = op.Text("coordinate_transformation_mode", old ? "asymmetric" : "half_pixel");
+  rule.rounding = op.Text("nearest_mode", old ? "simple" : "round_prefer_floor");
+  rule.cubic = static_cast<float>(op.Float("cubic_coeff_a", -0.75));
+  rule.exclude_outside = op.Int("exclude_outside", 0) != 0;
+  rule.antialias = op.Int("antialias", 0) != 0;
+  if (mode == "linear" || mode == "bilinear") {
+    rule.mode = ResizeRule::Mode::kLinear;
+  } else if (mode == "cubic") {
+    rule.mode = ResizeRule::Mode::kCubic;
+  } else if (mode != "nearest") {
     return Unsupported("mode '" + mode + "'");
-  const DataType type = op.InValue(0).type;
-  Stage stage = MakeStage(op.Out(0, type, shape), shape);
-  const Exprs axes = AxesOf(stage);
-  Exprs index;
-  for (std::size_t d = 0; d < in.size(); ++d) {
-    ExprPtr at = axes[d] + (-pads[d]);
-    const bool inside = pads[d] <= 0 && pads[in.size() + d] <= 0;
-    if (mode == "reflect" && !inside) at = Reflect(at, in[d]);
-    if (mode == "edge" && !inside)
-      at = BinaryExpr(Op::kMax, IntExpr(0), BinaryExpr(Op::kMin, at, IntExpr(in[d] - 1)));
-    index.push_back(std::move(at));
   }
-  ExprPtr x = LoadExpr(op.In(0), std::move(index), type);
-  if (mode == "constant" && grows) {
-    const int rank = op.Has(2) ? static_cast<int>(op.InShape(2).size()) : 0;
-    x = PaddedExpr(x, op.Has(2)
-                          ? op.Load(op.In(2), Exprs(static_cast<std::size_t>(rank), IntExpr(0)))
-                          : Literal(attribute, type));
+  if (rule.mode == ResizeRule::Mode::kNearest) rule.antialias = false;
+  const bool weighs = rule.mode == ResizeRule::Mode::kCubic || rule.antialias;
+  if (weighs && !IsFloat(op.InValue(0).type))
+    return Unsupported("filters of integers, which every runtime rounds in its own way");
+  return rule;
+}
+
+// The extents that `sizes` ask for. keep_aspect_ratio_policy gives all dimensions one scale.
+Result<void> ApplySizes(const Shape& sizes, const std::string& policy,
+                        std::vector<ResizedAxis>& axes) {
+  std::vector<float> scales;
+  for (const std::int64_t size : sizes)
+    if (size < 1 || size > kLargestExtent) return Unsupported("sizes " + ShapeText(sizes));
+  for (std::size_t i = 0; i < axes.size(); ++i)
+    scales.push_back(static_cast<float>(sizes[i]) / static_cast<float>(axes[i].in));
+  float common = 0;
+  if (policy == "not_larger") {
+    common = *std::min_element(scales.begin(), scales.end());
+  } else if (policy == "not_smaller") {
+    common = *std::max_element(scales.begin(), scales.end());
+  } else if (policy != "stretch") {
+    return Unsupported("keep_aspect_ratio_policy '" + policy + "'");
   }
-  stage.body = std::move(x);
-  op.kind = UnitKind::kMovement;
-  op.Emit(std::move(stage));
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    axes[i].out = common > 0 ? std::llround(common * static_cast<float>(axes[i].in)) : sizes[i];
+    axes[i].scale = common > 0 ? common : scales[i];
+    axes[i].length = static_cast<float>(axes[i].out);
+  }
   return {};
 }
 
-// Nearest neighbours with whole factors: out[i] = x[i / factor].
-Result<void> Resize(OpContext& op) {
-  const bool upsample = op.node.op == "Upsample";
-  const std::string mode = op.Text("mode", "nearest");
-  const std::string place = op.Text("coordinate_transformation_mode", "half_pixel");
-  const std::string rounding = op.Text("nearest_mode", "round_prefer_floor");
-  op.Ignore("cubic_coeff_a");
-  op.Ignore("extrapolation_value");
-  op.Ignore("exclude_outside");
-  if (mode != "nearest")
-    return Unsupported("mode '" + mode + "'; only nearest neighbours have a form");
+// The resized dimensions, in the order of `axes`.
+Result<std::vector<ResizedAxis>> ReadAxes(OpContext& op, const std::vector<std::int64_t>& axes) {
+  const bool old = op.node.op == "Upsample" || op.opset() < 11;
+  const std::string policy = op.Text("keep_aspect_ratio_policy", "stretch");
   const Shape in = op.InShape(0);
-  const bool old = upsample || op.opset() < 11;
-  std::vector<double> scales = op.Floats("scales").value_or(std::vector<double>());
+  std::vector<ResizedAxis> resized;
+  for (const std::int64_t axis : axes)
+    resized.push_back({.in = in[static_cast<std::size_t>(axis)]});
+  std::vector<float> scales;
+  if (const auto given = op.Floats("scales")) scales.assign(given->begin(), given->end());
+  if (scales.empty() && HasElements(op, old ? 1 : 2)) {
+    KINDRED_TRY(scales, KnownFloats(op, old ? 1 : 2, "scales"));
+  }
   Shape sizes;
-  const int scale_input = old ? 1 : 2;
-  if (scales.empty() && op.Has(scale_input) && ElementCount(op.InShape(scale_input)) > 0) {
-    KINDRED_TRY(const ConstantPtr known, op.Known(scale_input, "scales"));
-    for (std::int64_t i = 0; i < known->elements(); ++i) scales.push_back(known->Number(i));
-  } else if (!old && op.Has(3)) {
+  if (scales.empty() && !old && op.Has(3)) {
     KINDRED_TRY(sizes, op.KnownInts(3, "sizes"));
   }
-  Shape shape = in, factors(in.size(), 1);
-  if (scales.size() != in.size() && sizes.size() != in.size())
+  if (std::max(scales.size(), sizes.size()) != axes.size())
     return Unsupported("scales or sizes that do not name every dimension");
-  for (std::size_t d = 0; d < in.size(); ++d) {
-    const double factor =
-        scales.empty() ? static_cast<double>(sizes[d]) / static_cast<double>(in[d]) : scales[d];
-    factors[d] = factor >= 1 && factor < 1 << 20 ? std::llround(factor) : 0;
-    if (factors[d] < 1 || std::fabs(factor - static_cast<double>(factors[d])) > 1e-6)
-      return Unsupported(fmt::format("a factor of {}; only whole factors have a form", factor));
-    shape[d] = in[d] * factors[d];
+  if (!sizes.empty()) KINDRED_CHECK(ApplySizes(sizes, policy, resized));
+  for (std::size_t i = 0; i < scales.size(); ++i) {
+    resized[i].scale = scales[i];
+    resized[i].length = scales[i] * static_cast<float>(resized[i].in);
+    resized[i].out =
+        resized[i].length < 0x1p30F ? static_cast<std::int64_t>(std::floor(resized[i].length)) : 0;
   }
-  const bool even = std::all_of(factors.begin(), factors.end(), [](auto f) { return f <= 2; });
-  const bool floors =
-      old ||
-      (place == "asymmetric" &&
-       (rounding == "floor" || (rounding == "round_prefer_floor" && even))) ||
-      ((place == "half_pixel" || place == "pytorch_half_pixel") && rounding.starts_with("round"));
-  if (!floors) return Unsupported("coordinates '" + place + "' with rounding '" + rounding + "'");
-  EmitGather(op, op.Out(0, op.InValue(0).type, shape), op.In(0), shape, [&](const Exprs& axes) {
-    Exprs at;
-    for (std::size_t d = 0; d < in.size(); ++d)
-      at.push_back(in[d] == 1 ? IntExpr(0) : axes[d] / IntExpr(factors[d]));
-    return at;
-  });
+  for (const ResizedAxis& axis : resized)
+    if (axis.in < 1 || axis.in > kLargestExtent || axis.out < 1 || axis.out > kLargestConstant ||
+        !(axis.scale > 0))
+      return Unsupported(fmt::format("resizing {} elements to {}", axis.in, axis.out));
+  return resized;
+}
+
+Result<Resampled> Resample(OpContext& op, const ResizeRule& rule) {
+  Resampled result{op.InShape(0), {}};
+  const std::size_t rank = result.shape.size();
+  result.along.resize(rank);
+  std::vector<std::int64_t> axes(rank);
+  for (std::size_t d = 0; d < rank; ++d) axes[d] = static_cast<std::int64_t>(d);
+  if (const auto given = op.Ints("axes")) {
+    axes = *given;
+    for (std::int64_t& axis : axes) {
+      KINDRED_TRY(axis, NormaliseAxis(op, axis, rank));
+    }
+  }
+  KINDRED_TRY(std::vector<ResizedAxis> resized, ReadAxes(op, axes));
+  if (rule.Crops()) {
+    KINDRED_TRY(const std::vector<float> roi, KnownFloats(op, 1, "roi"));
+    if (roi.size() != 2 * axes.size())
+      return Unsupported("a region that does not name every dimension");
+    for (std::size_t i = 0; i < axes.size(); ++i) {
+      resized[i].roi_begin = roi[i];
+      resized[i].roi_end = roi[i + axes.size()];
+      if (!std::isfinite(roi[i]) || !std::isfinite(roi[i + axes.size()]))
+        return Unsupported("a region without bounds");
+    }
+  }
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    const ResizedAxis& axis = resized[i];
+    const auto d = static_cast<std::size_t>(axes[i]);
+    const bool whole = !rule.Crops() || (axis.roi_begin == 0 && axis.roi_end == 1);
+    if (axis.scale == 1 && axis.out == axis.in && whole) continue;
+    result.shape[d] = axis.out;
+    KINDRED_TRY(result.along[d], SampleAxis(rule, axis));
+  }
+  return result;
+}
+
+// Element [i, t] of a table: `t` null where there is one tap.
+ExprPtr PlaceAt(OpContext& op, const std::string& name, const ResizeTaps& taps, const ExprPtr& i,
+                const ExprPtr& t) {
+  if (!t) return PlaceIn(op, name, taps.index, i);
+  const int table = KnownIndices(op, name, {taps.out, taps.taps}, taps.index);
+  return LoadExpr(table, {i, t}, DataType::kI64);
+}
+
+ExprPtr WeightAt(OpContext& op, const std::string& name, const ResizeTaps& taps, DataType type,
+                 const ExprPtr& i, const ExprPtr& t) {
+  ConstantTensor table{
+      type, t ? Shape{taps.out, taps.taps} : Shape{taps.out}, {}, taps.weight, false};
+  const int id = op.Temp(name, type, table.shape);
+  Value& value = op.graph.values[static_cast<std::size_t>(id)];
+  value.kind = ValueKind::kKnown;
+  value.constant = std::make_shared<ConstantTensor>(std::move(table));
+  return LoadExpr(id, t ? Exprs{i, t} : Exprs{i}, type);
+}
+
+// Resizes `x` along `dims` into `target`.
+void EmitResampling(OpContext& op, int target, int x, const Shape& shape, const Resampled& how,
+                    const std::vector<std::size_t>& dims) {
+  Stage stage = MakeStage(target, shape);
+  std::size_t named = 0;
+  for (const std::size_t d : dims)
+    if (how.along[d]->taps > 1) AddReductionAxis(stage, kTapNames[named++], how.along[d]->taps);
+  const Exprs axes = AxesOf(stage);
+  Exprs at(axes.begin(), axes.begin() + static_cast<std::ptrdiff_t>(shape.size()));
+  const DataType wide = DefaultAccumulator(op.graph.values[static_cast<std::size_t>(target)].type);
+  ExprPtr weight;
+  std::size_t tap = shape.size();
+  for (const std::size_t d : dims) {
+    const ResizeTaps& taps = *how.along[d];
+    const ExprPtr t = taps.taps > 1 ? axes[tap++] : nullptr;
+    if (!taps.weight.empty()) {
+      const ExprPtr factor = WeightAt(op, fmt::format("weights_{}", d), taps, wide, axes[d], t);
+      weight = weight ? weight * factor : factor;
+    }
+    at[d] = PlaceAt(op, fmt::format("indices_{}", d), taps, axes[d], t);
+  }
+  stage.body = op.Load(x, std::move(at));
+  if (weight) stage.body = CastExpr(wide, stage.body) * weight;
+  if (tap > shape.size()) SetReduction(stage, Combiner::kSum, wide);
+  op.kind = weight ? UnitKind::kWindow : UnitKind::kMovement;
+  op.Emit(std::move(stage));
+}
+
+// The dimensions that are resized together, step by step.
+std::vector<std::vector<std::size_t>> Steps(const Resampled& how) {
+  std::vector<std::vector<std::size_t>> steps;
+  std::int64_t together = kMostTapsTogether;
+  for (std::size_t d = 0; d < how.along.size(); ++d) {
+    if (!how.along[d]) continue;
+    const std::int64_t taps = how.along[d]->taps;
+    if (steps.empty() || together * taps > kMostTapsTogether) {
+      steps.emplace_back();
+      together = 1;
+    }
+    together *= taps;
+    steps.back().push_back(d);
+  }
+  return steps;
+}
+
+// Where the result lies over the input, as conditions on its axes; null: everywhere.
+ExprPtr Inside(const Resampled& how, const Exprs& axes) {
+  ExprPtr inside;
+  const auto require = [&](const ExprPtr& condition) {
+    inside = inside ? BinaryExpr(Op::kAnd, inside, condition) : condition;
+  };
+  for (std::size_t d = 0; d < how.along.size(); ++d) {
+    if (!how.along[d]) continue;
+    const ResizeTaps& taps = *how.along[d];
+    if (taps.first_inside > 0)
+      require(BinaryExpr(Op::kLessEqual, IntExpr(taps.first_inside), axes[d]));
+    if (taps.end_inside < taps.out)
+      require(BinaryExpr(Op::kLess, axes[d], IntExpr(taps.end_inside)));
+  }
+  return inside;
+}
+
+Result<void> Resize(OpContext& op) {
+  KINDRED_TRY(const ResizeRule rule, ReadRule(op));
+  const double outside = op.Float("extrapolation_value", 0);
+  KINDRED_TRY(const Resampled how, Resample(op, rule));
+  const auto steps = Steps(how);
+  if (steps.empty()) {
+    op.View(0, op.In(0), how.shape);
+    return {};
+  }
+  const DataType type = op.InValue(0).type;
+  const DataType between = rule.mode == ResizeRule::Mode::kNearest ? type
+                           : IsFloat(type)                         ? DefaultAccumulator(type)
+                                                                   : DataType::kF32;
+  const int out = op.Out(0, type, how.shape);
+  const ExprPtr inside = Inside(how, AxesOf(MakeStage(out, how.shape)));
+  const bool finishes = inside || (IsInteger(type) && IsFloat(between));
+  Shape shape = op.InShape(0);
+  int x = op.In(0);
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    for (const std::size_t d : steps[i]) shape[d] = how.shape[d];
+    const bool last = i + 1 == steps.size() && !finishes;
+    const int made = last ? out : op.Temp(fmt::format("resized_{}", i), between, shape);
+    EmitResampling(op, made, x, shape, how, steps[i]);
+    x = made;
+  }
+  if (!finishes) return {};
+  Stage stage = MakeStage(out, how.shape);
+  stage.body = CastExpr(type, op.Load(x, AxesOf(stage)));
+  if (inside) stage.body = SelectExpr(inside, stage.body, Literal(outside, type));
+  op.Emit(std::move(stage));
   return {};
 }
 
 }  // namespace
 
 void AddResizeOps(LoweringTable& table) {
-  table["Pad"] = Pad;
   table["Resize"] = Resize;
   table["Upsample"] = Resize;
 }

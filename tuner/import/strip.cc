@@ -150,6 +150,7 @@ class Stripper {
       const bool own = node.domain().empty() || node.domain() == "ai.onnx";
       const auto kind = functions_.contains({node.domain(), node.op_type()}) ? kOfFunction
                         : own                                                ? kOwn
+                        : node.domain() == "ai.onnx.ml"                      ? kClassical
                                                                              : kForeign;
       for (AttributeProto& attribute : *node.mutable_attribute()) {
         if (constant) {
@@ -187,8 +188,9 @@ class Stripper {
   }
 
   // Whose attribute it is. A list for a function of the model is read by the function's nodes, and
-  // keeps its length.
-  enum Kind { kOwn, kForeign, kOfFunction };
+  // keeps its length. The shape of a classical model stands in the lengths of its lists, its
+  // integers and the modes of its nodes; whether a list holds something negative decides too.
+  enum Kind { kOwn, kForeign, kOfFunction, kClassical };
 
   Result<void> Attribute(AttributeProto& attribute, const std::string& name, Kind kind) {
     attribute.clear_doc_string();
@@ -203,11 +205,18 @@ class Stripper {
     bool dropped = false;
     if (attribute.floats_size() > kLongestList) {
       const int length = attribute.floats_size();
+      const bool negative = std::any_of(attribute.floats().begin(), attribute.floats().end(),
+                                        [](float number) { return number < 0; });
       attribute.clear_floats();
-      if (kind == kOfFunction) attribute.mutable_floats()->Resize(length, 0);
+      if (kind == kOfFunction || kind == kClassical) attribute.mutable_floats()->Resize(length, 0);
+      if (kind == kClassical && negative) attribute.set_floats(0, -1);
       dropped = true;
     }
-    if (attribute.strings_size() > kLongestList) {
+    if (attribute.strings_size() > kLongestList && kind == kClassical) {
+      if (attribute.name() != "nodes_modes")
+        for (std::string& text : *attribute.mutable_strings()) text.clear();
+      dropped = attribute.name() != "nodes_modes" || dropped;
+    } else if (attribute.strings_size() > kLongestList) {
       attribute.clear_strings();
       dropped = true;
     }

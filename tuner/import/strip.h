@@ -5,7 +5,8 @@
 // numbers, and the few floats that operators take as shapes (scales of Resize). The data of all
 // other tensors are left out; a tensor without them says so (kStrippedLocation). Also left out:
 // training information, documentation strings, metadata, fields that this version does not know,
-// and long lists in attributes of operators that are not ONNX's own.
+// and long lists in attributes of operators that are not ONNX's own; of classical models (ai.onnx.ml)
+// the integers and the modes of nodes stay, which are their shape.
 #pragma once
 
 #include <cstdint>

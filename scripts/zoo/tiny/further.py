@@ -81,8 +81,7 @@ def arithmetic():
     parts = g.op("Div", [x, g.op("Max", [x, zero])])
     known = g.op("Or", [g.op("IsInf", [parts]), g.op("IsNaN", [parts])])
     g.outputs_of([g.op("Mod", [n, m]), g.op("Mod", [n, m], fmod=1), g.op("Mod", [x, g.constant(0.7)], fmod=1),
-                  g.op("Div", [n, m]), g.op("BitwiseAnd", [n, m]), g.op("BitwiseOr", [n, m]), g.op("BitwiseXor", [n, m]),
-                  g.op("BitwiseNot", [n]), g.op("Min", [x, y, zero]), g.op("Max", [n, m]), g.op("Mean", [x, y, zero]),
+                  g.op("Div", [n, m]), g.op("BitwiseNot", [n]), g.op("Min", [x, y, zero]), g.op("Max", [n, m]), g.op("Mean", [x, y, zero]),
                   g.op("Where", [known, zero, parts]), g.op("LessOrEqual", [n, m]), g.op("GreaterOrEqual", [x, y]),
                   g.op("Xor", [g.op("Less", [n, m]), g.op("Greater", [x, y])]), g.op("Abs", [n]), g.op("Neg", [n]),
                   g.op("Sign", [n]), g.op("Cast", [n], to=1), g.op("Cast", [g.op("Round", [x])], to=9),
@@ -175,5 +174,20 @@ def products_further():
     return g
 
 
+def losses():
+    """Likelihoods of given classes, with weights, classes that do not count, and every reduction."""
+    g = TinyGraph("losses", 13)
+    x = g.input("x", "f32", [3, 5, 2])
+    classes = g.input("classes", "i64", [3, 2])
+    g.ranges["classes"] = (0, 5)
+    weight = g.weight("w", [5], (0.5, 1.5))
+    for reduction in ("none", "sum", "mean"):
+        g.outputs_of([g.op("NegativeLogLikelihoodLoss", [x, classes, weight], reduction=reduction),
+                      g.op("SoftmaxCrossEntropyLoss", [x, classes], reduction=reduction, ignore_index=2)])
+    g.outputs_of(g.op("SoftmaxCrossEntropyLoss", [x, classes, weight], outputs=2, ignore_index=1))
+    g.outputs_of([g.op("NegativeLogLikelihoodLoss", [x, classes])])
+    return g
+
+
 MODELS = [reduce_opset18, reductions_further, arg_last, norms_further, pools_further, arithmetic, bit_shift,
-          half_precision, double_precision, dropout_inference, region_align, affine_grid, spectra, products_further]
+          half_precision, double_precision, dropout_inference, region_align, affine_grid, spectra, products_further, losses]

@@ -84,5 +84,20 @@ def left_out_hash():
     return around("hash", build)
 
 
+def left_out_bits():
+    def build(g, x):
+        whole = g.op("Cast", [g.op("Round", [x])], to=6)
+        masked = [g.op(kind, [whole, g.constant(3, np.int32)]) for kind in ("BitwiseAnd", "BitwiseOr", "BitwiseXor")]
+        return [(value, "i32", [3, 8]) for value in masked]
+    return around("bits", build, opset=18)
+
+
+def left_out_bit_cast():
+    """The bits of floats taken as integers."""
+    g = around("bit_cast", lambda g, x: [(g.op("BitCast", [x], to=6), "i32", [3, 8])], opset=26)
+    g.by = "onnx.reference"
+    return g
+
+
 MODELS = [left_out_topk, left_out_nonzero, left_out_unique, left_out_compress, left_out_non_max_suppression,
-          left_out_dynamic_shape, left_out_determinant, left_out_hash]
+          left_out_dynamic_shape, left_out_determinant, left_out_hash, left_out_bits, left_out_bit_cast]

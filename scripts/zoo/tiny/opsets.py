@@ -11,7 +11,6 @@ from onnx import helper
 
 from zoo.tiny.writer import TinyGraph
 
-FOLDER = "opsets"
 FIRST, LAST = 7, 28
 NEWEST_OF_ONNXRUNTIME = 24  # of those whose every operator it has a kernel or a function for
 

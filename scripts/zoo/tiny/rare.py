@@ -75,15 +75,6 @@ def linear_attention():
     return g
 
 
-def bit_cast():
-    """Opset 26: the bits of floats taken as integers."""
-    g = TinyGraph("bit_cast", 26)
-    g.by = "onnx.reference"
-    x = g.input("x", "f32", [2, 3])
-    g.outputs_of([g.op("BitCast", [x], to=6)])
-    return g
-
-
 def sequences_built():
     """A sequence that grows, loses an element, and is stacked; its length is known."""
     g = TinyGraph("sequences_built", 16)
@@ -97,5 +88,5 @@ def sequences_built():
     return g
 
 
-MODELS = [windows, short_time_spectra, eye_like, deformable_convolution, causal_convolution, linear_attention, bit_cast,
+MODELS = [windows, short_time_spectra, eye_like, deformable_convolution, causal_convolution, linear_attention,
           sequences_built]

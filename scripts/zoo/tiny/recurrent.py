@@ -98,6 +98,16 @@ def lstm_lengths():
     return g
 
 
+def gru_lengths():
+    """Lengths that are an input, in both directions, over more steps than are written out."""
+    g = TinyGraph("gru_lengths", 14)
+    x, lengths = g.input("x", "f32", [11, 3, 2]), g.input("lengths", "i32", [3])
+    g.ranges["lengths"] = (1, 12)
+    inputs = [x, *parameters(g, "GRU", 2, 3, 2), lengths]
+    g.outputs_of(g.op("GRU", inputs, outputs=2, hidden_size=3, direction="bidirectional"))
+    return g
+
+
 def lstm_layout():
     """Batch first inside the operator, which onnxruntime has no kernel for."""
     g = TinyGraph("lstm_layout", 14)
@@ -151,4 +161,4 @@ def rnn():
 
 
 MODELS = [lstm, lstm_states, lstm_bidirectional, lstm_peepholes, lstm_stacked, lstm_bidirectional_stacked,
-          lstm_lengths, lstm_layout, lstm_opset7, gru, gru_bidirectional, rnn]
+          lstm_lengths, gru_lengths, lstm_layout, lstm_opset7, gru, gru_bidirectional, rnn]

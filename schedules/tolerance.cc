@@ -44,6 +44,7 @@ class Builder {
   Builder(Workload workload, double safety) : original_(std::move(workload)), safety_(safety) {
     out_.workload = original_;
     out_.workload.stages.clear();
+    out_.workload.contract = {};
     errors_.assign(original_.tensors.size(), -1);
     for (const Stage& stage : original_.stages) {
       DataType& type = TensorAt(stage.tensor).type;
@@ -308,7 +309,8 @@ class Builder {
 }  // namespace
 
 ReferenceWorkload WithErrorBounds(const Workload& workload, double safety) {
-  return Builder(internal::SplitComplex(workload), safety).Run();
+  const double factor = workload.contract.fast_math ? 2 : 1;
+  return Builder(internal::SplitComplex(workload), safety * factor).Run();
 }
 
 }  // namespace kindred

@@ -20,8 +20,8 @@ namespace kindred {
 
 struct ReferenceWorkload {
   // Tensor ids of the original keep their meaning: inputs and weights as they were, every computed
-  // float in f64, integers in their type. Complex tensors have a further dimension of 2, the real and
-  // the imaginary part (internal/split_complex.h). Error tensors follow.
+  // float in f64, integers in their type. Complex tensors have a further dimension of 2, the real
+  // and the imaginary part (internal/split_complex.h). Error tensors follow.
   Workload workload;
   // Per output of the original, in order of its stages: tensor ids here of its value and of its
   // error bound, both of the output's shape. Bounds are f64, absolute, and never negative; 0 where
@@ -38,7 +38,9 @@ struct ReferenceWorkload {
   std::vector<Output> outputs;
 };
 
-// `safety` is the constant c. The workload must satisfy CheckWorkload.
+// `safety` is the constant c, doubled where the contract allows fast_math; the other permissions
+// change no bound. The reference itself is strict: its own contract allows nothing. The workload
+// must satisfy CheckWorkload.
 ReferenceWorkload WithErrorBounds(const Workload& workload, double safety = 8);
 
 }  // namespace kindred

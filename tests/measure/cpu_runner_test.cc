@@ -155,6 +155,49 @@ TEST_F(CpuRunnerTest, WrongAnswers) {
               "repeated run");
 }
 
+// Each is a permission that the workload does not give, or that nobody can.
+TEST_F(CpuRunnerTest, ArithmeticBeyondTheContract) {
+  const std::string sum = R"(
+    for (int i = 0; i < 37; ++i)
+      for (int j = 0; j < 23; ++j) {
+        float sum = OFFSET;
+        for (int k = 0; k < 19; ++k) sum += ROUND(A[i * 19 + k]) * ROUND(B[k * 23 + j]);
+        C[i * 23 + j] = sum - OFFSET;
+      }
+)";
+  const std::string exact = "#define ROUND(x) (x)\n#define OFFSET 0.0f\n";
+  const std::string tf32 =
+      "#define ROUND(x) ({ float f = (x); unsigned u; memcpy(&u, &f, 4); u &= ~0x1fffu; "
+      "memcpy(&f, &u, 4); f; })\n#define OFFSET 0.0f\n";
+  // A sum whose order loses what it cancels: what reassociation of a compensated one leaves.
+  const std::string cancelled = "#define ROUND(x) (x)\n#define OFFSET 16384.0f\n";
+  for (const char* allowed : {"", "allow fast_math\n"}) {
+    workload_ = *ParseWorkload(allowed + std::string(kMatmul));
+    EXPECT_EQ(Name(Measure({Kernel(exact + sum)})[0].status), "ok") << allowed;
+    EXPECT_SAYS(Between(Kernel(tf32 + sum)), Status::kWrongAnswer, "expected");
+    EXPECT_SAYS(Between(Kernel(cancelled + sum)), Status::kWrongAnswer, "expected");
+  }
+}
+
+TEST_F(CpuRunnerTest, KernelsThatTakeAllNumbersForFiniteAreRefused) {
+  workload_ = *ParseWorkload(R"(
+input A: f32[37,19]
+input B: f32[19,23]
+output C[i,j] = (A[i,0] + 0 * B[0,j]) / 0
+)");
+  const auto body = [](const std::string& value) {
+    return "for (int i = 0; i < 37; ++i) for (int j = 0; j < 23; ++j) { volatile float zero = 0;\n"
+           "float x = A[i * 19] / zero; C[i * 23 + j] = " +
+           value + "; }";
+  };
+  const std::vector<Outcome> outcomes =
+      Measure({Kernel(body("x")), Kernel(body("x > 3e38f ? 3e38f : x < -3e38f ? -3e38f : x")),
+               Kernel(body("-x")), Kernel(body("x - x"))});
+  EXPECT_EQ(Name(outcomes[0].status), "ok") << outcomes[0].message;
+  for (int wrong = 1; wrong < 4; ++wrong)
+    EXPECT_SAYS(outcomes[wrong], Status::kWrongAnswer, "expected");
+}
+
 TEST_F(CpuRunnerTest, WritesOutOfBounds) {
   EXPECT_SAYS(Between(RightAnd("C[37 * 23] = 1;")), Status::kOutOfBounds, "past its end");
   EXPECT_SAYS(Between(RightAnd("C[-1] = 1;")), Status::kOutOfBounds, "before its start");
@@ -332,7 +375,8 @@ input X: f32[1,4,8,8]
 weight W: f32[6,4,3,3]
 T[n,o,y=8,x=8] = sum[c,r,s](padded(X[n,c,y+r-1,x+s-1], 0) * W[o,c,r,s])
 output Y[n,o,y,x] = T[n,o,y,x] + T[0,o,y,x]
-)")).workload;
+)"))
+                  .workload;
   const KernelSource plain = EmitC(LowerNaive(workload_), workload_, Target{});
   const Outcome outcome = Measure({plain})[0];
   EXPECT_EQ(Name(outcome.status), "ok") << outcome.message;

@@ -1,7 +1,11 @@
-#include <cstring>
+#include <string_view>
 
+#include "measure/cuda/nvrtc_process.h"
 #include "measure/runner.h"
 
 int main(int argc, char** argv) {
-  return argc == 2 && std::strcmp(argv[1], "worker") == 0 ? kindred::RunCpuWorker() : 2;
+  const std::string_view first = argc == 2 ? argv[1] : "";
+  if (first == "worker") return kindred::RunCpuWorker();
+  if (first == "nvrtc") return kindred::RunNvrtcProcess();
+  return 2;
 }

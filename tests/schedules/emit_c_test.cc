@@ -9,6 +9,7 @@
 #include <cstring>
 #include <limits>
 
+#include "schedules/lower_naive.h"
 #include "schedules/text_form.h"
 #include "tests/schedules/compile_and_run.h"
 
@@ -194,6 +195,26 @@ TEST(EmitC, ConstructsOfPrograms) {
   const auto built = batch.Build();
   ASSERT_TRUE(built) << built.error().message << batch.Source(0).code;
   EXPECT_EQ(test::CompareWithInterpreter(batch, 0, w, 5), "");
+}
+
+TEST(EmitC, FlagsKeepTheContract) {
+  const std::string base = "input X: f32[8,9]\noutput Y[i,j] = X[i,j] / sum[k](abs(X[i,k]))\n";
+  const auto flags = [&](const std::string& allowed) {
+    const Workload w = Parse(allowed + base);
+    Program program = LowerNaive(w);
+    program.plain = false;
+    return EmitC(program, w, Target{}).flags;
+  };
+  const std::vector<std::string> strict = flags("");
+  for (const std::string& flag : strict)
+    EXPECT_THAT((std::vector<std::string>{"-Ofast", "-ffast-math", "-ffinite-math-only",
+                                          "-funsafe-math-optimizations", "-fassociative-math",
+                                          "-freciprocal-math", "-fno-signed-zeros"}),
+                testing::Not(testing::Contains(flag)));
+  EXPECT_EQ(flags("allow tf32, winograd, atomics\n"), strict);
+  std::vector<std::string> fast = strict;
+  fast.insert(fast.end(), {"-freciprocal-math", "-fno-signed-zeros"});
+  EXPECT_THAT(flags("allow fast_math\n"), testing::UnorderedElementsAreArray(fast));
 }
 
 TEST(EmitC, SameProgramSameText) {

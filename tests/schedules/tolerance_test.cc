@@ -114,6 +114,23 @@ TEST(WithErrorBounds, IsTheRuleOfThumbForContractions) {
   }
 }
 
+TEST(WithErrorBounds, FastMathAloneDoublesTheBounds) {
+  const auto bound = [](const std::string& allowed) {
+    const Workload w =
+        *ParseWorkload(allowed + "input X: f32[8]\noutput Y[] = sum[i](exp(X[i]) / 3)\n");
+    const ReferenceWorkload reference = WithErrorBounds(w);
+    EXPECT_TRUE(reference.workload.contract == NumericContract());
+    std::vector<TensorValues> values = RandomInputs(w, 1);
+    values.resize(reference.workload.tensors.size());
+    values = Interpret(reference.workload, values);
+    return values[static_cast<std::size_t>(reference.outputs[0].bound)].floats[0];
+  };
+  const double strict = bound("");
+  EXPECT_GT(strict, 0);
+  EXPECT_EQ(bound("allow tf32, winograd, atomics\n"), strict);
+  EXPECT_DOUBLE_EQ(bound("allow fast_math\n"), 2 * strict);
+}
+
 TEST(WithErrorBounds, CopiesAndIntegersAreExact) {
   for (const char* name :
        {"transpose", "gemm_i8", "concat_and_slice", "integers", "arg_max", "max_pool", "reshape"}) {

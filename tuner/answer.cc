@@ -25,12 +25,13 @@ using nlohmann::json;
 
 constexpr int kSiblingsTried = 4;
 constexpr int kPredictionsTried = 16;
+constexpr int kProposedPerRank = 4;   // by a search for each schedule that is ranked
 constexpr int kPredictionRounds = 8;  // where constraints leave nothing of a batch
 
 // What an answer is made of, common to all match levels.
 struct Asked {
   const TuningLog* log;
-  const Query& query;
+  const KernelQuery& query;
   CanonicalWorkload canonical;
   std::string target_id;
   std::int64_t epoch = 0;
@@ -250,48 +251,102 @@ Result<std::optional<KernelPackage>> MeasuredAnswer(const Asked& asked) {
   return std::optional<KernelPackage>();
 }
 
-}  // namespace
+// The saved models of the log, and which of their families the workload belongs to.
+struct Predictor {
+  explicit Predictor(const Asked& asked)
+      : models(asked.query.target, {}), task(models.AddTask(asked.canonical.workload, -1)) {}
 
-Result<KernelPackage> AnswerQuery(const TuningLog* log, const Query& given) {
-  Query query = given;
-  KINDRED_TRY(query.workload, query.constraints.Narrow(std::move(query.workload)));
-  Asked asked{log, query, Canonicalize(query.workload), ToRecord(query.target).id, 0};
-  FamilyModels models(query.target, {});
-  const int task = models.AddTask(asked.canonical.workload, -1);
+  FamilyModels models;
+  int task;
   bool trained = false;
   json provenance = json::object();
+};
+
+Result<void> LoadModels(const Asked& asked, Predictor& predictor) {
+  if (asked.log == nullptr) return {};
+  KINDRED_TRY(const auto model, asked.log->FindModel(asked.target_id, "families"));
+  if (!model) return {};
+  const auto loaded = predictor.models.Load(model->blob);
+  predictor.trained = loaded.has_value();
+  if (!loaded) {
+    predictor.provenance["models"] =
+        loaded.error().message;  // another version's: the prior answers
+    return {};
+  }
+  const json metrics = json::parse(model->metrics, nullptr, false);
+  if (metrics.is_object() && metrics.contains("families")) {
+    const auto [family, id] = FamilyAmong(metrics["families"], asked.canonical.workload);
+    predictor.models.SetFamily(predictor.task, family);
+    if (family >= 0) predictor.provenance["family"] = id;
+  }
+  return {};
+}
+
+Asked BeginAsking(const TuningLog* log, const KernelQuery& query) {
+  return {log, query, Canonicalize(query.workload), ToRecord(query.target).id, 0};
+}
+
+}  // namespace
+
+Result<KernelPackage> AnswerQuery(const TuningLog* log, const KernelQuery& given) {
+  KernelQuery query = given;
+  KINDRED_TRY(query.workload, query.constraints.Narrow(std::move(query.workload)));
+  Asked asked = BeginAsking(log, query);
   if (log != nullptr) {
     KINDRED_TRY(asked.epoch, log->Epoch());
     if (query.epoch) asked.epoch = *query.epoch;
     KINDRED_TRY(auto measured, MeasuredAnswer(asked));
     if (measured) return std::move(*measured);
-    KINDRED_TRY(const auto model, log->FindModel(asked.target_id, "families"));
-    if (model) {
-      const auto loaded = models.Load(model->blob);
-      trained = loaded.has_value();
-      if (!trained)
-        provenance["models"] = loaded.error().message;  // another version's: the prior answers
-      const json metrics = json::parse(model->metrics, nullptr, false);
-      if (trained && metrics.is_object() && metrics.contains("families")) {
-        const auto [family, id] = FamilyAmong(metrics["families"], asked.canonical.workload);
-        models.SetFamily(task, family);
-        if (family >= 0) provenance["family"] = id;
-      }
-    }
   }
+  Predictor predictor(asked);
+  KINDRED_CHECK(LoadModels(asked, predictor));
   const auto space = MakeSpace(asked.canonical.workload, query.target);
-  const auto predictor = models.ForTask(task);
+  const auto model = predictor.models.ForTask(predictor.task);
   std::vector<Candidate> candidates;
   if (log != nullptr) {
-    KINDRED_TRY(candidates, SiblingCandidates(asked, *space, provenance));
+    KINDRED_TRY(candidates, SiblingCandidates(asked, *space, predictor.provenance));
   }
   MatchLevel match = MatchLevel::kSibling;
   if (candidates.empty()) {
-    match = trained ? MatchLevel::kPredicted : MatchLevel::kDefault;
-    KINDRED_TRY(candidates, SearchedCandidates(asked, *space, *predictor));
+    match = predictor.trained ? MatchLevel::kPredicted : MatchLevel::kDefault;
+    KINDRED_TRY(candidates, SearchedCandidates(asked, *space, *model));
   }
-  const auto [index, prediction] = Best(*predictor, candidates);
-  return FromCandidate(asked, candidates[index], prediction, match, std::move(provenance));
+  const auto [index, prediction] = Best(*model, candidates);
+  return FromCandidate(asked, candidates[index], prediction, match,
+                       std::move(predictor.provenance));
+}
+
+Result<std::vector<RankedSchedule>> RankSchedules(const TuningLog* log, const KernelQuery& query,
+                                                  int count) {
+  const Asked asked = BeginAsking(log, query);
+  Predictor predictor(asked);
+  KINDRED_CHECK(LoadModels(asked, predictor));
+  const auto space = MakeSpace(asked.canonical.workload, query.target);
+  const auto model = predictor.models.ForTask(predictor.task);
+  std::vector<Candidate> candidates;
+  if (log != nullptr) {
+    KINDRED_TRY(candidates, SiblingCandidates(asked, *space, predictor.provenance));
+  }
+  std::vector<Path> seeds;
+  for (const Candidate& candidate : candidates) seeds.push_back(candidate.path);
+  const auto searcher = MakeMctsSearcher(*space, *model, 0);
+  searcher->Seed(seeds);
+  for (Candidate& candidate : searcher->Propose(kProposedPerRank * count))
+    candidates.push_back(std::move(candidate));
+  std::vector<const Candidate*> pointers;
+  for (const Candidate& candidate : candidates) pointers.push_back(&candidate);
+  const std::vector<Prediction> predictions = model->Predict(pointers);
+  std::vector<RankedSchedule> ranked;
+  std::set<std::string> known;
+  for (std::size_t i = 0; i < candidates.size(); ++i)
+    if (known.insert(candidates[i].key.Hex()).second)
+      ranked.push_back({std::move(candidates[i]), predictions[i]});
+  std::stable_sort(ranked.begin(), ranked.end(),
+                   [](const RankedSchedule& a, const RankedSchedule& b) {
+                     return a.prediction.ns < b.prediction.ns;
+                   });
+  ranked.resize(std::min(ranked.size(), static_cast<std::size_t>(count)));
+  return ranked;
 }
 
 }  // namespace kindred

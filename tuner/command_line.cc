@@ -194,6 +194,45 @@ void AddExplain(CLI::App& app, std::function<int()>& run) {
   command->callback([o, &run] { run = [o] { return RunExplain(*o); }; });
 }
 
+void AddPredict(CLI::App& app, std::function<int()>& run) {
+  auto* command = app.add_subcommand(
+      "predict",
+      "How long a computation takes at each width of a sweep, with error bars; without --sweep, the "
+      "schedules of a workload that the cost models like best");
+  auto o = std::make_shared<PredictCommand>();
+  command->add_option("workload", o->workload, "WORKLOAD.kd")->required();
+  command->add_option(
+      "--sweep", o->sweep,
+      "NAME=FIRST..LAST:STEP (both included) or NAME=8,16,100. NAME is a symbolic "
+      "extent of the text; else an extent written NAME=NUMBER in its brackets; else an "
+      "axis of a stage, with all that plain indices tie to it. Other numbers of the "
+      "text stay as they are");
+  command
+      ->add_option("-k,--schedules", o->schedules,
+                   "Without --sweep: rank so many schedules; none is built or run")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  command
+      ->add_option("--measure", o->measure,
+                   "First tune so many points, evenly spread over the sweep, into the log")
+      ->check(CLI::Range(1, 4096));
+  command->add_option("--trials", o->trials, "Trials of each point that is tuned")
+      ->check(CLI::Range(1, 1000000000))
+      ->capture_default_str();
+  command->add_option("--seed", o->seed, "Seed of every random choice of the tuning")
+      ->check(WholeNumber(UINT64_MAX))
+      ->capture_default_str();
+  command->add_option("--log", o->log,
+                      "Tuning log (default: kindred.db where that exists, or with --measure)");
+  command->add_option("--target", o->target, "cpu or cpu:threads=N")->capture_default_str();
+  command->footer(
+      "Error bars: a measured median lies in its own with 95% confidence; a predicted time with 90%, "
+      "as far as the cost models' errors so far tell. Of ranked schedules, the factor that one "
+      "standard deviation of these errors makes.");
+  AddCommon(*command, *o);
+  command->callback([o, &run] { run = [o] { return RunPredict(*o); }; });
+}
+
 void AddLog(CLI::App& app, std::function<int()>& run) {
   auto* command =
       app.add_subcommand("log", "Look into a tuning log, export it, import into it, verify it");
@@ -257,6 +296,7 @@ int RunCommandLine(int argc, char** argv) {
   AddServe(app, run);
   AddAnalyze(app, run);
   AddExplain(app, run);
+  AddPredict(app, run);
   AddImport(app, run);
   AddLog(app, run);
   AddDevice(app, run);

@@ -17,7 +17,7 @@ std::uint64_t HashOfPath(const SampledPath& path) {
 }  // namespace
 
 Pool::Pool(const Space& space, const CostModel* model, PathSampler& sampler, History& history,
-           Lowering& lowering)
+           LoweringMemo& lowering)
     : space_(space), model_(model), sampler_(sampler), history_(history), lowering_(lowering) {}
 
 Pool::~Pool() {
@@ -76,8 +76,8 @@ Candidate Pool::Take(std::size_t index) {
   return entry.candidate;
 }
 
-void FillUniformly(const Space& space, PathSampler& sampler, History& history, Lowering& lowering,
-                   Random& random, int n, std::vector<Candidate>& batch) {
+void FillUniformly(const Space& space, PathSampler& sampler, History& history,
+                   LoweringMemo& lowering, Random& random, int n, std::vector<Candidate>& batch) {
   Pool pool(space, nullptr, sampler, history, lowering);
   while (static_cast<int>(batch.size()) < n && pool.misses() < kMostMisses) {
     std::optional<SampledPath> path = sampler.DrawRandom(random);

@@ -29,7 +29,7 @@ struct PoolEntry {
 };
 
 // What the pools of one searcher share: remembered keys, and defects of sketches.
-struct Lowering {
+struct LoweringMemo {
   std::unordered_map<std::uint64_t, Hash128> keys;  // by path: spares lowering duplicates again
   std::unordered_set<std::uint64_t> failed;         // paths that do not lower
   std::vector<Error> errors;                        // since they were last asked for
@@ -38,7 +38,7 @@ struct Lowering {
 class Pool {
  public:
   Pool(const Space& space, const CostModel* model, PathSampler& sampler, History& history,
-       Lowering& lowering);
+       LoweringMemo& lowering);
   ~Pool();
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
@@ -63,7 +63,7 @@ class Pool {
   const CostModel* model_;
   PathSampler& sampler_;
   History& history_;
-  Lowering& lowering_;
+  LoweringMemo& lowering_;
   std::vector<PoolEntry> entries_;
   std::unordered_map<Hash128, std::size_t> index_;
   std::vector<SampledPath> retired_;  // by this pool, in order
@@ -73,7 +73,7 @@ class Pool {
 
 // Ends a proposal: draws uniformly, without a model, until `batch` holds n or nothing is left (or
 // so many draws in a row gave nothing new that nothing can be expected to be left).
-void FillUniformly(const Space& space, PathSampler& sampler, History& history, Lowering& lowering,
-                   Random& random, int n, std::vector<Candidate>& batch);
+void FillUniformly(const Space& space, PathSampler& sampler, History& history,
+                   LoweringMemo& lowering, Random& random, int n, std::vector<Candidate>& batch);
 
 }  // namespace kindred

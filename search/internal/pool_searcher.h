@@ -47,7 +47,7 @@ class PoolSearcher : public Searcher {
   std::uint64_t seed_;
   PathSampler sampler_;
   History history_;
-  Lowering lowering_;
+  LoweringMemo lowering_;
   std::vector<Path> seeds_;
   std::size_t seeds_tried_ = 0;
 };

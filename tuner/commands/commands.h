@@ -78,6 +78,18 @@ struct ExplainCommand : CommonOptions {
 };
 int RunExplain(const ExplainCommand& command);
 
+struct PredictCommand : CommonOptions {
+  std::string workload;  // WORKLOAD.kd
+  std::string sweep;     // "co=16..512:16"; empty: the schedules of the workload are ranked
+  int schedules = 10;    // at most so many
+  std::string log;       // empty: kindred.db where that exists
+  std::string target = "cpu";
+  int measure = 0;           // points of the sweep to tune first
+  std::int64_t trials = 16;  // of each of these
+  std::uint64_t seed = 0;
+};
+int RunPredict(const PredictCommand& command);
+
 struct DeviceCommand : CommonOptions {
   std::string target = "cpu";
   bool probe = false;  // measure the peaks anew

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "cost_model/evaluate.h"
 #include "cost_model/prior.h"
 #include "schedules/text_form.h"
 #include "tuner/record_mapping.h"
@@ -18,8 +19,10 @@ namespace {
 using json = nlohmann::ordered_json;
 
 constexpr std::int64_t kChunk = 5000;  // trials read at once
+constexpr std::size_t kRanked = 8;     // fewer predictions of a subgraph have no rank correlation
 constexpr double kSpreadBounds[] = {0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5};
 
+// Linear between order statistics; 0 of no values.
 double Quantile(std::vector<double> values, double q) {
   if (values.empty()) return 0;
   std::sort(values.begin(), values.end());
@@ -35,36 +38,6 @@ double Spread(const std::vector<double>& samples) {
   return (Quantile(samples, 0.75) - Quantile(samples, 0.25)) / Quantile(samples, 0.5);
 }
 
-// Spearman's, of pairs.
-double RankCorrelation(const std::vector<std::pair<double, double>>& pairs) {
-  const std::size_t n = pairs.size();
-  if (n < 3) return 0;
-  const auto ranks = [&](auto&& of) {
-    std::vector<std::size_t> order(n);
-    for (std::size_t i = 0; i < n; ++i) order[i] = i;
-    std::sort(order.begin(), order.end(),
-              [&](std::size_t a, std::size_t b) { return of(pairs[a]) < of(pairs[b]); });
-    std::vector<double> rank(n);
-    for (std::size_t i = 0; i < n;) {
-      std::size_t j = i;
-      while (j < n && of(pairs[order[j]]) == of(pairs[order[i]])) ++j;
-      for (std::size_t k = i; k < j; ++k) rank[order[k]] = static_cast<double>(i + j - 1) / 2;
-      i = j;
-    }
-    return rank;
-  };
-  const auto a = ranks([](const auto& p) { return p.first; });
-  const auto b = ranks([](const auto& p) { return p.second; });
-  const double mean = static_cast<double>(n - 1) / 2;
-  double ab = 0, aa = 0, bb = 0;
-  for (std::size_t i = 0; i < n; ++i) {
-    ab += (a[i] - mean) * (b[i] - mean);
-    aa += (a[i] - mean) * (a[i] - mean);
-    bb += (b[i] - mean) * (b[i] - mean);
-  }
-  return aa > 0 && bb > 0 ? ab / std::sqrt(aa * bb) : 0;
-}
-
 // What is kept of a trial that counts.
 struct Measured {
   std::int64_t trial = 0;
@@ -77,7 +50,7 @@ struct SubgraphFacts {
   std::vector<std::pair<std::int64_t, double>> curve;
   std::map<std::string, Measured> last;  // by schedule key
   std::set<std::string> wrong;
-  std::vector<std::pair<double, double>> predictions;  // predicted, measured
+  std::vector<double> predicted, measured;  // of the trials that were predicted
 };
 
 class Analysis {
@@ -160,7 +133,8 @@ class Analysis {
     const double spread = Spread(trial.samples);
     spreads_.push_back(spread);
     if (trial.predicted_ns > 0) {
-      facts.predictions.emplace_back(trial.predicted_ns, trial.median_ns);
+      facts.predicted.push_back(trial.predicted_ns);
+      facts.measured.push_back(trial.median_ns);
       errors_.push_back(std::log2(trial.predicted_ns / trial.median_ns));
     }
     if (!trial.validated || trial.cache_state != cache_state) return;
@@ -364,9 +338,9 @@ class Analysis {
   json ModelsPart() const {
     double sum = 0, weight = 0;
     for (const auto& [place, facts] : facts_) {
-      if (facts.predictions.size() < 8) continue;
-      const auto n = static_cast<double>(facts.predictions.size());
-      sum += n * RankCorrelation(facts.predictions);
+      if (facts.predicted.size() < kRanked) continue;
+      const auto n = static_cast<double>(facts.predicted.size());
+      sum += n * RankCorrelation(facts.predicted, facts.measured);
       weight += n;
     }
     return {{"trials", errors_.size()},

@@ -1,7 +1,6 @@
 #include "tuner/report/explain.h"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <optional>
 #include <set>
@@ -10,6 +9,7 @@
 
 #include "cost_model/prior.h"
 #include "schedules/text_form.h"
+#include "tuner/prediction.h"
 #include "tuner/progress.h"
 #include "tuner/record_mapping.h"
 #include "tuner/report/table.h"
@@ -26,19 +26,6 @@ struct Ranked {
   const TrialRecord* trial;
   json schedule;
 };
-
-// Bounds of the median from order statistics: the ranks n/2 -+ 0.98 sqrt(n) (normal approximation
-// of the binomial, 95%).
-std::pair<double, double> MedianBounds(std::vector<double> samples, double median) {
-  if (samples.size() < 6) return {median, median};
-  std::sort(samples.begin(), samples.end());
-  const double n = static_cast<double>(samples.size());
-  const double reach = 0.98 * std::sqrt(n);
-  const auto low = static_cast<std::size_t>(std::max(0.0, std::floor(n / 2 - reach)));
-  const auto high =
-      std::min(samples.size() - 1, static_cast<std::size_t>(std::ceil(n / 2 + reach)));
-  return {samples[low], samples[high]};
-}
 
 // One trial for each schedule, the last valid one; fastest first.
 std::vector<Ranked> RankSchedules(const std::vector<TrialRecord>& trials,

@@ -92,7 +92,7 @@ class Client:
     # --- tuning
 
     def send_model(self, onnx, dims=None):
-        """Keeps an ONNX model (bytes) with the service; its id is what `tune` takes."""
+        """Keeps an ONNX model (bytes) with the service: {"model": id, ...}, whose id is what `tune` takes."""
         parameters = [("dim", f"{name}={value}") for name, value in (dims or {}).items()]
         path = "/v1/models" + ("?" + urllib.parse.urlencode(parameters) if parameters else "")
         return self._open(lambda: self._post(path, onnx, "application/octet-stream"))

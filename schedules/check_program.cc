@@ -14,11 +14,15 @@ constexpr std::int64_t kMaxUnrolled = 4096;
 class Checker {
  public:
   explicit Checker(const Program& program)
-      : program_(program), bound_(program.variables.size(), Binding::kNone) {}
+      : program_(program),
+        bound_(program.variables.size(), Binding::kNone),
+        varies_(program.variables.size(), false) {}
 
   Result<void> Run() {
     for (const Buffer& b : program_.buffers) {
       if (b.elements < 0) return Bad("buffer " + b.name + " has a negative size");
+      if (b.scope == Scope::kShared && b.elements == 0)
+        return Bad("shared buffer " + b.name + " is empty");
       if (b.scope == Scope::kStack && b.elements * ByteSize(b.type) > kStackLimit)
         return Bad("stack buffer " + b.name + " is larger than 64 KiB");
     }
@@ -30,6 +34,38 @@ class Checker {
 
  private:
   enum class Binding : std::uint8_t { kNone, kLoop, kUnrolled, kVector, kLet };
+
+  // Threads of a block may differ in its value.
+  bool Varies(const Expr& root) const {
+    bool varies = false;
+    Visit(root, [&](const Expr& e) {
+      varies |= e.op == Op::kLoad;
+      varies |= e.op == Op::kVar && varies_[static_cast<std::size_t>(e.index)];
+    });
+    return varies;
+  }
+
+  // Where threads meet.
+  Result<void> Meeting(const char* what) const {
+    if (threads_ == 0) return Bad(std::string(what) + " outside of thread loops");
+    if (divergent_ > 0) return Bad(std::string(what) + " where only some threads may come by");
+    return {};
+  }
+
+  Result<void> Combination(const Stmt& s) {
+    KINDRED_CHECK(Meeting("a combination over threads"));
+    if (s.width < 1 || s.width > 32 || (s.width & (s.width - 1)) != 0)
+      return Bad("a combination over threads needs a power of two up to 32 as width");
+    KINDRED_CHECK(Expression(*s.index));
+    for (const int buffer : {s.buffer, s.position}) {
+      if (buffer == -1 && buffer == s.position) continue;
+      if (buffer < 0 || buffer >= static_cast<int>(program_.buffers.size()) ||
+          program_.buffers[static_cast<std::size_t>(buffer)].scope != Scope::kRegister)
+        return Bad("a combination over threads is not of registers");
+      KINDRED_CHECK(Access(buffer, *s.index));
+    }
+    return {};
+  }
 
   Error Bad(const std::string& what) const {
     return Internal("program " + program_.name + ": " + what);
@@ -73,7 +109,7 @@ class Checker {
                      program_.variables[static_cast<std::size_t>(e.index)].name +
                      ", which is not unrolled");
     });
-    if (!result || !uses_vector) return result;
+    if (!result || !uses_vector || threads_ > 0) return result;
     const auto affine = AsAffine(index, static_cast<int>(program_.variables.size()));
     if (!affine) return Bad("index into register buffer " + b.name + " is not affine");
     bool aligned = affine->constant % vector_lanes_ == 0;
@@ -103,11 +139,23 @@ class Checker {
         for (const int v : lets) bound_[static_cast<std::size_t>(v)] = Binding::kNone;
         return result;
       }
-      case StmtKind::kLet: KINDRED_CHECK(Expression(*s.value)); return Bind(s.var, Binding::kLet);
-      case StmtKind::kIf:
+      case StmtKind::kLet:
         KINDRED_CHECK(Expression(*s.value));
-        for (const StmtPtr& child : s.children) KINDRED_CHECK(Statement(*child, copies));
+        KINDRED_CHECK(Bind(s.var, Binding::kLet));
+        varies_[static_cast<std::size_t>(s.var)] = Varies(*s.value);
         return {};
+      case StmtKind::kIf: {
+        KINDRED_CHECK(Expression(*s.value));
+        const bool varies = Varies(*s.value);
+        divergent_ += varies;
+        Result<void> result;
+        for (const StmtPtr& child : s.children)
+          if (result) result = Statement(*child, copies);
+        divergent_ -= varies;
+        return result;
+      }
+      case StmtKind::kBarrier: return Meeting("a barrier");
+      case StmtKind::kCombine: return Combination(s);
       case StmtKind::kStore:
         if (s.buffer < 0 || s.buffer >= static_cast<int>(program_.buffers.size()))
           return Bad("store to unknown buffer " + std::to_string(s.buffer));
@@ -156,8 +204,27 @@ class Checker {
           return Bad("a vectorized loop may hold stores only");
       }
     }
+    const bool block = s.loop == LoopKind::kBlock, thread = s.loop == LoopKind::kThread;
+    const int threads = threads_;
+    if (block || thread) {
+      if (depth_ != devices_ || (block && threads_ > 0))
+        return Bad("block and thread loops must stand outside of all others");
+      if (thread && (s.extent->op != Op::kInt || s.extent->integer < 1))
+        return Bad("a thread loop needs a constant extent");
+      if (thread) threads_ = static_cast<int>(s.extent->integer) * std::max(threads_, 1);
+      if (threads_ > 1024) return Bad("more than 1024 threads in a block");
+      ++devices_;
+    }
+    const bool varies = Varies(*s.extent);
     KINDRED_CHECK(Bind(s.var, binding));
+    varies_[static_cast<std::size_t>(s.var)] = thread || varies;
+    divergent_ += varies;
+    ++depth_;
     auto result = Statement(*s.children[0], copies);
+    --depth_;
+    divergent_ -= varies;
+    if (block || thread) --devices_;
+    threads_ = threads;
     bound_[static_cast<std::size_t>(s.var)] = Binding::kNone;
     if (s.loop == LoopKind::kVectorized) vector_lanes_ = 0;
     return result;
@@ -167,6 +234,10 @@ class Checker {
   std::vector<Binding> bound_;
   std::map<int, std::int64_t> lanes_;  // of register buffers accessed as vectors
   std::int64_t vector_lanes_ = 0;
+  // CUDA: variables in which threads differ, conditions on them around, threads of the block, loops
+  // around and how many of them are block and thread loops.
+  std::vector<bool> varies_;
+  int divergent_ = 0, threads_ = 0, depth_ = 0, devices_ = 0;
 };
 
 }  // namespace

@@ -4,18 +4,17 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <set>
-#include <sstream>
 
 #include "schedules/internal/emit_context.h"
+#include "schedules/internal/emit_names.h"
 #include "schedules/internal/emit_stmt.h"
 #include "schedules/internal/lower_common.h"
-#include "schedules/text_form.h"
 
 namespace kindred {
 namespace {
 
+using internal::CollectBuffers;
 using internal::EmitContext;
 
 constexpr std::array<std::string_view, 46> kReserved = {
@@ -25,53 +24,6 @@ constexpr std::array<std::string_view, 46> kReserved = {
     "sizeof",   "static",  "struct",    "switch",   "typedef",  "union",    "unsigned", "void",
     "volatile", "while",   "asm",       "typeof",   "linux",    "unix",     "i386",     "main",
     "buffers",  "extents", "workspace", "int64_t",  "uint64_t", "errno"};
-
-// C identifiers from the names of tensors, axes and symbols.
-class Names {
- public:
-  explicit Names(std::set<std::string>& taken) : taken_(taken) {}
-
-  // Given out once.
-  std::string Unique(const std::string& wanted) {
-    return internal::TakeName(taken_, Identifier(wanted));
-  }
-
-  static std::string Identifier(const std::string& wanted) {
-    std::string base;
-    for (const char c : wanted)
-      base += std::isalnum(static_cast<unsigned char>(c)) || c == '_' ? c : '_';
-    if (base.empty() || std::isdigit(static_cast<unsigned char>(base[0])) || base[0] == '_')
-      base = "v" + base;
-    // t0, t1, ... are the printer's temporaries; x_0 could be an element of the registers x.
-    const bool temporary = base.size() > 1 && base[0] == 't' &&
-                           std::all_of(base.begin() + 1, base.end(),
-                                       [](unsigned char c) { return std::isdigit(c) != 0; });
-    if (temporary) base = "tensor" + base.substr(1);
-    const bool reserved = std::find(kReserved.begin(), kReserved.end(), base) != kReserved.end() ||
-                          base.rfind("kd_", 0) == 0;
-    return reserved ? base + "_" : base;
-  }
-
- private:
-  std::set<std::string>& taken_;
-};
-
-std::string HeadComment(const Program& program, const Workload& workload) {
-  std::string text = fmt::format("// Kernel {}.\n//\n// Computes:\n", program.name);
-  const auto lines = [&text](const std::string& block) {
-    std::istringstream in(block);
-    for (std::string line; std::getline(in, line);) {
-      while (!line.empty() && (line.back() == '\\' || line.back() == '\r')) line.pop_back();
-      text += "//   " + line + "\n";
-    }
-  };
-  lines(PrintWorkload(workload));
-  if (!program.head_comment.empty()) {
-    text += "// Schedule:\n";
-    lines(program.head_comment);
-  }
-  return text;
-}
 
 // The types and pointers at the start of an entry function.
 void Prologue(EmitContext& context, const std::set<int>& used, const std::set<int>& written,
@@ -100,23 +52,6 @@ void Prologue(EmitContext& context, const std::set<int>& used, const std::set<in
   for (std::size_t i = 0; i < context.symbol_names.size(); ++i)
     context.Line(fmt::format("const int64_t {} = extents[{}];", context.symbol_names[i], i));
   context.Line("(void)buffers, (void)extents, (void)workspace;");
-}
-
-void CollectBuffers(const Stmt& s, std::set<int>& used, std::set<int>& written) {
-  const auto loads = [&used](const ExprPtr& e) {
-    if (e)
-      Visit(*e, [&](const Expr& node) {
-        if (node.op == Op::kLoad) used.insert(node.index);
-      });
-  };
-  loads(s.index);
-  loads(s.value);
-  loads(s.extent);
-  if (s.kind == StmtKind::kStore) {
-    used.insert(s.buffer);
-    written.insert(s.buffer);
-  }
-  for (const StmtPtr& child : s.children) CollectBuffers(*child, used, written);
 }
 
 bool Threaded(EmitContext& context, const Target& target, const std::string& entry,
@@ -164,27 +99,16 @@ KernelSource EmitC(const Program& program, const Workload& workload, const Targe
   source.workspace_bytes = program.WorkspaceBytes();
 
   EmitContext context(program, workload);
-  Names names(context.taken_names);
+  internal::Names names(context.taken_names, kReserved);
   for (const Buffer& b : program.buffers) context.buffer_names.push_back(names.Unique(b.name));
   for (const Symbol& s : workload.symbols) context.symbol_names.push_back(names.Unique(s.name));
   for (const VarInfo& v : program.variables)
-    context.variable_names.push_back(Names::Identifier(v.name));
+    context.variable_names.push_back(names.Identifier(v.name));
   context.wanted_names = context.variable_names;
   context.register_lanes = internal::RegisterLanes(program);
 
-  const std::vector<int> arguments = ArgumentTensors(workload);
-  for (const int id : arguments) {
-    const Tensor& t = workload.tensors[static_cast<std::size_t>(id)];
-    source.arguments.push_back(
-        {id, t.name, t.type, Elements(t),
-         t.role == Role::kOutput ? KernelArgument::Access::kWrite : KernelArgument::Access::kRead,
-         "row-major"});
-  }
-  const int first_prepared = static_cast<int>(arguments.size());
-  for (const Buffer& b : program.buffers)
-    if (b.scope == Scope::kPrepared)
-      source.arguments.push_back(
-          {-1, b.name, b.type, b.elements, KernelArgument::Access::kPrepared, b.layout});
+  const int first_prepared = static_cast<int>(ArgumentTensors(workload).size());
+  source.arguments = internal::KernelArguments(program, workload);
 
   std::string functions;
   bool threaded = false;
@@ -195,7 +119,7 @@ KernelSource EmitC(const Program& program, const Workload& workload, const Targe
   }
   threaded |= Threaded(context, target, source.entry, program.body, first_prepared, functions);
 
-  source.code = HeadComment(program, workload) +
+  source.code = internal::HeadComment(program, workload) +
                 "\ntypedef __INT64_TYPE__ int64_t;\ntypedef __UINT64_TYPE__ uint64_t;\n" +
                 context.helpers.Source() + functions;
   source.flags = {"-O3", "-march=native"};
@@ -208,6 +132,10 @@ KernelSource EmitC(const Program& program, const Workload& workload, const Targe
     if (source.compiler == "gcc" && HasGuardedLoads(*program.body))
       source.flags.emplace_back("--param=max-completely-peel-times=0");
     if (target.vector_bytes >= 64) source.flags.emplace_back("-mprefer-vector-width=512");
+    // Not -fassociative-math: it folds the error terms of argument reductions away. Infinities and
+    // NaNs stay.
+    if (workload.contract.fast_math)
+      source.flags.insert(source.flags.end(), {"-freciprocal-math", "-fno-signed-zeros"});
     if (threaded) source.flags.emplace_back("-fopenmp");
     source.flags.insert(source.flags.end(), program.flags.begin(), program.flags.end());
   }

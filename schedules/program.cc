@@ -55,6 +55,23 @@ StmtPtr Comment(std::string text) {
   return s;
 }
 
+StmtPtr Barrier() {
+  auto s = std::make_shared<Stmt>();
+  s->kind = StmtKind::kBarrier;
+  return s;
+}
+
+StmtPtr CombineThreads(int buffer, ExprPtr index, Op combine, int width, int position) {
+  auto s = std::make_shared<Stmt>();
+  s->kind = StmtKind::kCombine;
+  s->buffer = buffer;
+  s->index = std::move(index);
+  s->combine = combine;
+  s->width = width;
+  s->position = position;
+  return s;
+}
+
 int Program::AddVar(std::string variable_name, DataType type) {
   variables.push_back({std::move(variable_name), type});
   return static_cast<int>(variables.size()) - 1;

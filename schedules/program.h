@@ -10,6 +10,12 @@
 // operation per statement in it; its statements are kStore only. A kRegister buffer holds named
 // variables: after unrolled loops are expanded, every index into it must be constant, or constant +
 // the vector variable with the constant a multiple of the lanes.
+//
+// Programs for CUDA: the body is a block of steps, each one launch: kBlock loops (the innermost is
+// blockIdx.x, at most three), directly inside them kThread loops (the same for threadIdx; constant
+// extents), then what one thread does. Workspace lives from step to step, kShared buffers as long
+// as a block, registers and stack arrays belong to a thread. A kBarrier and a kCombine stand where
+// all threads of the block come by together.
 #pragma once
 
 #include <cstdint>
@@ -28,6 +34,7 @@ enum class Scope : std::uint8_t {
   kWorkspace,  // scratch memory handed in by the caller, 64-byte aligned
   kStack,      // small array on the stack (at most 64 KiB each), 64-byte aligned
   kRegister,   // named scalars or vectors
+  kShared,     // CUDA: memory of a thread block
 };
 
 struct Buffer {
@@ -40,9 +47,18 @@ struct Buffer {
   std::string layout;
 };
 
-enum class LoopKind : std::uint8_t { kSerial, kUnrolled, kVectorized, kParallel };
+enum class LoopKind : std::uint8_t { kSerial, kUnrolled, kVectorized, kParallel, kBlock, kThread };
 
-enum class StmtKind : std::uint8_t { kBlock, kFor, kIf, kLet, kStore, kComment };
+enum class StmtKind : std::uint8_t {
+  kBlock,
+  kFor,
+  kIf,
+  kLet,
+  kStore,
+  kComment,
+  kBarrier,  // all threads of the block, with shared memory up to date
+  kCombine,  // a register over neighbouring threads of a warp; all get the result
+};
 
 struct Stmt;
 using StmtPtr = std::shared_ptr<const Stmt>;
@@ -60,6 +76,12 @@ struct Stmt {
   ExprPtr index;
   ExprPtr value;
   std::string text;  // kComment
+  // kCombine: buffers[buffer][index] becomes the kAdd, kMul, kMax or kMin of those of `width` (a
+  // power of two, at most 32) neighbouring threads. With `position` >= 0 (kMax, kMin) that register
+  // (same index) becomes the one that belongs to the best value, the smallest among equals.
+  Op combine = Op::kAdd;
+  int width = 0;
+  int position = -1;
 };
 
 StmtPtr Block(std::vector<StmtPtr> children);
@@ -68,6 +90,8 @@ StmtPtr If(ExprPtr condition, StmtPtr then, StmtPtr otherwise = nullptr);
 StmtPtr Let(int var, ExprPtr value);
 StmtPtr Store(int buffer, ExprPtr index, ExprPtr value);
 StmtPtr Comment(std::string text);
+StmtPtr Barrier();
+StmtPtr CombineThreads(int buffer, ExprPtr index, Op combine, int width, int position = -1);
 
 struct VarInfo {
   std::string name;                // made unique by the emitter
@@ -84,7 +108,7 @@ struct Program {
   // -march=native.
   bool plain = false;
   // Build decisions of the schedule.
-  std::string compiler = "gcc";    // "gcc" or "clang"
+  std::string compiler = "gcc";    // "gcc" or "clang"; CUDA: "nvrtc"
   std::vector<std::string> flags;  // beyond -O3 -march=native
   std::string head_comment;        // schedule decisions, one line each, for the source's head
 

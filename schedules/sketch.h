@@ -27,4 +27,8 @@ std::unique_ptr<Sketch> MakeRowSketch(const Workload& workload, const Target& ta
 std::unique_ptr<Sketch> MakeContractionSketch(const Workload& workload, const Target& target);
 std::unique_ptr<Sketch> MakeWindowSketch(const Workload& workload, const Target& target);
 
+// For CUDA targets.
+std::unique_ptr<Sketch> MakeCudaGenericSketch(const Workload& workload, const Target& target);
+std::unique_ptr<Sketch> MakeCudaElementwiseSketch(const Workload& workload, const Target& target);
+
 }  // namespace kindred

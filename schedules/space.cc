@@ -67,10 +67,12 @@ class SketchSpace : public Space {
       : workload_(std::make_unique<const Workload>(canonical)),
         target_(std::make_unique<const Target>(target)) {
     using Factory = std::unique_ptr<Sketch> (*)(const Workload&, const Target&);
-    const Factory factories[] = {&MakeGenericSketch, &MakeElementwiseSketch, &MakeRowSketch,
-                                 &MakeContractionSketch, &MakeWindowSketch};
+    const std::vector<Factory> cpu = {&MakeGenericSketch, &MakeElementwiseSketch, &MakeRowSketch,
+                                      &MakeContractionSketch, &MakeWindowSketch};
+    const std::vector<Factory> cuda = {&MakeCudaGenericSketch, &MakeCudaElementwiseSketch};
+    const std::vector<Factory>& factories = target_->kind == DeviceKind::kCuda ? cuda : cpu;
     first_.name = kSketch;
-    for (std::size_t i = 0; i < std::size(factories); ++i) {
+    for (std::size_t i = 0; i < factories.size(); ++i) {
       auto sketch = factories[i](*workload_, *target_);
       if (!sketch) continue;
       first_.options.push_back(static_cast<std::int64_t>(i));

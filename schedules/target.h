@@ -10,6 +10,21 @@ namespace kindred {
 
 enum class DeviceKind : std::uint8_t { kCpu, kCuda };
 
+// What a CUDA device offers.
+struct GpuLimits {
+  std::string arch = "sm_80";  // as NVRTC and ptxas call it: "sm_90a"
+  int sms = 1;
+  std::int64_t shared_bytes_per_block = 48 << 10;  // the most a block can ask for
+  std::int64_t shared_bytes_per_sm = 100 << 10;
+  int registers_per_sm = 65536;
+  int registers_per_thread = 255;
+  int warp = 32;
+  int threads_per_block = 1024;
+  int threads_per_sm = 1536;
+  int blocks_per_sm = 16;
+  double clock_ghz = 1;
+};
+
 struct Target {
   // "cpu", "cpu:threads=8", "cuda:0", ...: part of every key in the log. `cpu` is one thread.
   std::string id = "cpu";
@@ -27,6 +42,8 @@ struct Target {
   std::int64_t l1_bytes = 32 << 10;  // data, per core
   std::int64_t l2_bytes = 1 << 20;   // per core
   std::int64_t l3_bytes = 32 << 20;  // shared
+
+  GpuLimits gpu;  // kCuda; l2_bytes, the peaks and memory_gbps hold for both kinds
 
   // C compilers that sketches may ask for; the first, gcc, is always among them.
   std::vector<std::string> compilers = {"gcc"};

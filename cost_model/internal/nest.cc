@@ -88,6 +88,8 @@ void Nest::Walk(const Stmt& stmt, double executions, double copies) {
       AddStatement(stmt, executions, copies);
       return;
     case StmtKind::kStore: AddStatement(stmt, executions, copies); return;
+    case StmtKind::kBarrier:
+    case StmtKind::kCombine:
     case StmtKind::kComment: return;
   }
 }

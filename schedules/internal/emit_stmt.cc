@@ -180,6 +180,8 @@ void StatementPrinter::Print(const StmtPtr& s) {
     }
     case StmtKind::kStore: Store(*s); return;
     case StmtKind::kFor: For(*s); return;
+    case StmtKind::kBarrier:
+    case StmtKind::kCombine: return;  // of CUDA programs
   }
 }
 

@@ -105,7 +105,13 @@ class Writer {
       BufferId(s.buffer);
       Expression(*s.index);
       Expression(*s.value);
-    } else {
+    } else if (s.kind == StmtKind::kCombine) {
+      BufferId(s.buffer);
+      Expression(*s.index);
+      Number(s.combine);
+      Number(s.width);
+      if (s.position >= 0) BufferId(s.position);
+    } else if (s.kind == StmtKind::kIf) {
       Expression(*s.value);
     }
     for (const StmtPtr& child : s.children) {

@@ -1,0 +1,18 @@
+// Descriptions of CUDA devices by name, for building and predicting without the device.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "schedules/target.h"
+
+namespace kindred {
+
+// "h200", "h100", "a100", "rtx4090", "b200": data sheet values, peaks included; the id is the name.
+// nullopt: not a known name.
+std::optional<Target> NamedCudaTarget(std::string_view name);
+// "a100, b200, ...", for messages.
+std::string KnownCudaTargets();
+
+}  // namespace kindred

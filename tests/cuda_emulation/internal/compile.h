@@ -1,0 +1,34 @@
+// From the text of kernels to a loaded library.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "schedules/base/result.h"
+
+namespace kindred::cuda_emulation {
+
+// A library in a temporary folder; both go with it.
+class Library {
+ public:
+  // `source` with its `entries`, compiled by g++. Errors: emulation.h.
+  static Result<std::unique_ptr<Library>> Compile(std::string_view source,
+                                                  std::span<const std::string> entries);
+  ~Library();
+  Library(const Library&) = delete;
+  Library& operator=(const Library&) = delete;
+
+  void* Symbol(const std::string& name) const;  // nullptr: there is none
+  // The line of `source` that an address of code comes from; 0 where addr2line does not say.
+  int LineOf(const void* pc) const;
+
+ private:
+  Library() = default;
+
+  std::string folder_;
+  void* handle_ = nullptr;
+};
+
+}  // namespace kindred::cuda_emulation

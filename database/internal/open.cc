@@ -131,14 +131,28 @@ Result<int> StoredVersion(Connection& connection) {
   return static_cast<int>(version);
 }
 
-Result<void> CheckReadable(Connection& connection) {
+// A step of the migrations for a log that is not written: what it adds stands in the connection's
+// temporary schema, where SQLite looks first.
+std::string InTemporarySchema(std::string sql) {
+  static constexpr std::pair<std::string_view, std::string_view> kForms[] = {
+      {"CREATE TABLE ", "CREATE TABLE temp."},
+      {"CREATE VIEW ", "CREATE VIEW temp."},
+      {"CREATE INDEX ", "CREATE INDEX temp."}};
+  for (const auto& [main, temporary] : kForms)
+    for (std::size_t at = sql.find(main); at != std::string::npos; at = sql.find(main, at + 1))
+      sql.replace(at, main.size(), temporary);
+  return sql;
+}
+
+// A log of an older version is read as if it were up to date.
+Result<void> MakeReadable(Connection& connection) {
   KINDRED_CHECK(CheckIdentity(connection, false));
   KINDRED_TRY(const int version, StoredVersion(connection));
-  if (version < kSchemaVersion)
-    return Unsupported(fmt::format(
-        "the log {} was written by an older Kindred (schema {}, this one reads {}); open it once "
-        "for writing (`kindred tune --log` or `kindred log import`) to bring it up to date",
-        connection.path(), version, kSchemaVersion));
+  if (version == kSchemaVersion) return {};
+  KINDRED_CHECK(connection.Execute("PRAGMA temp_store = MEMORY"));
+  for (int step = version; step < kSchemaVersion; ++step)
+    KINDRED_CHECK(connection.Execute(
+        InTemporarySchema(Migrations()[static_cast<std::size_t>(step)]).c_str()));
   return {};
 }
 
@@ -158,7 +172,7 @@ Result<std::unique_ptr<Connection>> OpenForReading(const std::string& path,
 
   KINDRED_TRY(auto connection, OpenHandle(AsUri(path, false), path,
                                           SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, options));
-  Result<void> readable = CheckReadable(*connection);
+  Result<void> readable = MakeReadable(*connection);
   struct stat wal {};
   const bool wal_is_empty = ::stat((path + "-wal").c_str(), &wal) != 0 || wal.st_size == 0;
   if (!readable && readable.error().kind == ErrorKind::kEnvironment && wal_is_empty) {
@@ -166,7 +180,7 @@ Result<std::unique_ptr<Connection>> OpenForReading(const std::string& path,
     // file itself.
     KINDRED_TRY(auto immutable, OpenHandle(AsUri(path, true), path,
                                            SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, options));
-    if (CheckReadable(*immutable)) {
+    if (MakeReadable(*immutable)) {
       connection = std::move(immutable);
       readable = {};
     }

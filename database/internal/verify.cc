@@ -45,8 +45,10 @@ Result<void> CheckReferences(Connection& connection, Problems& problems) {
 }
 
 Result<std::map<std::string, std::string>> SchemaOf(Connection& connection) {
-  KINDRED_TRY(Query query, connection.Prepare("SELECT type || ' ' || name, sql FROM sqlite_schema "
-                                              "WHERE name NOT LIKE 'sqlite!_%' ESCAPE '!'"));
+  KINDRED_TRY(Query query, connection.Prepare(
+                               "SELECT type || ' ' || name, sql FROM (SELECT * FROM sqlite_schema "
+                               "UNION ALL SELECT * FROM sqlite_temp_schema) "
+                               "WHERE name NOT LIKE 'sqlite!_%' ESCAPE '!'"));
   std::map<std::string, std::string> schema;
   while (true) {
     KINDRED_TRY(const bool row, connection.Next(query));

@@ -1,7 +1,8 @@
 // The steps that bring a log from one schema version (PRAGMA user_version) to the next.
 //
-// A step that has been released is never changed: a new one is added. Logs of newer versions are
-// refused.
+// A step that has been released is never changed: a new one is added. After the first they only
+// add tables, views and indices: an older log that is not written is read with these in memory.
+// Logs of newer versions are refused.
 #pragma once
 
 #include <span>

@@ -20,7 +20,7 @@ namespace {
 class Importer {
  public:
   Importer(const OnnxModel& model, const Graph& graph, int instances)
-      : model_(model), graph_(graph), instances_(instances) {
+      : graph_(graph), instances_(instances) {
     result_.name = std::filesystem::path(model.path).stem().string();
     result_.unused = graph.unused;
     for (const OnnxValue& output : model.outputs) result_.outputs.push_back(output.name);
@@ -233,7 +233,6 @@ class Importer {
       if (graph_.values[id].model_output) NoteFolded(static_cast<int>(id));
   }
 
-  const OnnxModel& model_;
   const Graph& graph_;
   int instances_;
   ImportedModel result_;

@@ -6,6 +6,7 @@ and goes on; slow, oversized and broken requests get their status. Usage: servic
 
 import array
 import contextlib
+import http.client
 import json
 import math
 import os
@@ -13,10 +14,12 @@ import random
 import re
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import threading
 import time
+import urllib.error
 import urllib.request
 
 import harness
@@ -59,6 +62,40 @@ class Service:
                 while part := connection.recv(65536):
                     got += part
             return got.decode("latin-1")
+
+
+    def post(self, path, data, kind="application/json"):
+        """Status and body of a POST."""
+        request = urllib.request.Request(self.url + path, data=data.encode(), headers={"Content-Type": kind})
+        try:
+            with urllib.request.urlopen(request, timeout=30) as response:
+                return response.status, response.read().decode()
+        except urllib.error.HTTPError as error:
+            return error.code, error.read().decode()
+
+
+class Load:
+    """Threads that ask for a workload without a pause until they are stopped or the service is gone."""
+
+    def __init__(self, service, threads=8):
+        self.service, self.answered, self.wrong, self.stopping = service, [0] * threads, [], False
+        self.threads = [threading.Thread(target=self.ask, args=(at,)) for at in range(threads)]
+        for thread in self.threads:
+            thread.start()
+
+    def ask(self, at):
+        with contextlib.suppress(OSError, http.client.HTTPException):
+            while not self.stopping:
+                status, body = self.service.post("/v1/query", RELU, "text/plain")
+                if status != 200:
+                    self.wrong.append((status, body[:200]))
+                    return
+                self.answered[at] += 1
+
+    def stop(self):
+        self.stopping = True
+        for thread in self.threads:
+            thread.join(timeout=30)
 
 
 def run_relu(sandbox, package, rows, what):
@@ -139,8 +176,17 @@ def tuning(sandbox, service):
     deadline = time.monotonic() + 60
     while harness.trials_in(service.log) < 20 and time.monotonic() < deadline:
         time.sleep(0.01)
+    load = Load(service)
+    deadline = time.monotonic() + 20
+    while min(load.answered) < 5 and not load.wrong and time.monotonic() < deadline:
+        time.sleep(0.01)
     before = harness.export(sandbox, service.log)
+    asked = list(load.answered)
+    time.sleep(0.1)
+    sandbox.check(sum(load.answered) > sum(asked), "the service is under load when it is killed")
     service.stop(signal.SIGKILL)
+    load.stop()
+    sandbox.check(min(load.answered) >= 5 and not load.wrong, f"a job's service answers under load: {load.wrong[:2]}")
     listener.join(timeout=30)
     sandbox.check(any(line.startswith("event: progress") for line in seen), "events come while a job runs")
     deadline = time.monotonic() + 10
@@ -176,6 +222,15 @@ def manners(sandbox, service):
     sandbox.check(oversized.startswith("HTTP/1.1 413 "), f"an oversized body: 413, not {oversized[:60]!r}")
     sandbox.check(service.raw(b"BROKEN\r\n\r\n").startswith("HTTP/1.1 400 "), "a broken request: 400")
     sandbox.check('"ok"' in service.get("/healthz"), "others are served meanwhile")
+    for path, body, expected, words in (
+            ("/v1/query", '{"workload": ', 400, "JSON"),
+            ("/v1/query", json.dumps({"workload": RELU, "target": "tpu"}), 400, "tpu"),
+            ("/v1/query", json.dumps({"workload": "output Y[i] = X[i]\n"}), 400, "workload:1:"),
+            ("/v1/jobs", '{"workloads": ', 400, "JSON"),
+            ("/v1/jobs", json.dumps({"model": "0" * 64}), 404, "")):
+        status, answer = service.post(path, body)
+        sandbox.check(status == expected and "error" in json.loads(answer) and words in answer,
+                      f"{path} {body[:40]!r}: {expected} with '{words}', not {status} {answer[:200]}")
     body = b"output Y[i] = X[i]\n"
     wrong = service.raw(b"POST /v1/query HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: text/plain\r\n"
                         b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
@@ -203,6 +258,30 @@ def bad_start(sandbox):
     sandbox.write("notes.db", "this is no log")
     done = sandbox.run("serve", "--log", "notes.db", "--listen", "0")
     sandbox.check(done.code == 2, "a file that is no log: exit code 2", done)
+    made = Service(sandbox, sandbox.work / "newer.db")
+    made.stop()
+    with contextlib.closing(sqlite3.connect(made.log)) as database:
+        database.execute("PRAGMA user_version = 999")
+    done = sandbox.run("serve", "--log", made.log, "--listen", "0")
+    sandbox.check(done.code == 2 and "newer.db" in done.err and "999" in done.err, "a newer log: exit code 2", done)
+    disk = sandbox.mount_tmpfs("read_only", "size=4m")
+    if disk:
+        made = Service(sandbox, disk / "frozen.db")
+        made.stop()
+        subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
+        done = sandbox.run("serve", "--log", made.log, "--listen", "0")
+        sandbox.check(done.code in (1, 2) and "frozen.db" in done.err and "cannot be written" in done.err,
+                      "a read-only log is said so", done)
+    else:
+        sandbox.skip("a read-only log (mounting is not allowed here)")
+    made = Service(sandbox, sandbox.work / "locked.db")
+    made.stop()
+    with contextlib.closing(sqlite3.connect(made.log, isolation_level=None)) as database:
+        database.execute("PRAGMA locking_mode = EXCLUSIVE")
+        database.execute("BEGIN EXCLUSIVE")
+        done = sandbox.run("serve", "--log", made.log, "--listen", "0")
+        sandbox.check(done.code in (1, 2) and "locked.db" in done.err and "locked by another" in done.err,
+                      "a locked log is said so", done)
 
 
 def test(sandbox):

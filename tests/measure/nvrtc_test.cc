@@ -55,13 +55,13 @@ extern "C" __global__ void second(float* b) {
   return source;
 }
 
-#define SKIP_WITHOUT_NVRTC()                                                          \
-  do {                                                                                \
-    auto process = NvrtcProcess::Start(KINDRED_TEST_WORKER);                          \
-    ASSERT_TRUE(process);                                                             \
-    if (const auto version = process->Version(); !version) {                          \
-      GTEST_SKIP() << "not tested, there is no NVRTC: " << version.error().message;   \
-    }                                                                                 \
+#define SKIP_WITHOUT_NVRTC()                                                        \
+  do {                                                                              \
+    auto process = NvrtcProcess::Start(KINDRED_TEST_WORKER);                        \
+    ASSERT_TRUE(process);                                                           \
+    if (const auto version = process->Version(); !version) {                        \
+      GTEST_SKIP() << "not tested, there is no NVRTC: " << version.error().message; \
+    }                                                                               \
   } while (false)
 
 TEST(Nvrtc, CompilesForEachArchitectureWithoutAGpu) {
@@ -89,7 +89,9 @@ TEST(Nvrtc, CompilesForEachArchitectureWithoutAGpu) {
     std::ifstream file(kernel.library, std::ios::binary);
     std::string magic(4, ' ');
     file.read(magic.data(), 4);
-    EXPECT_EQ(magic, "\x7f" "ELF");
+    EXPECT_EQ(magic,
+              "\x7f"
+              "ELF");
   }
 }
 
@@ -105,7 +107,7 @@ TEST(NvrtcBuilder, KeepsWhatItBuilt) {
   ASSERT_TRUE(built) << built.error().message;
   ASSERT_EQ(built->size(), 4u);
   EXPECT_EQ((*built)[1].status, Status::kBuildError);
-  EXPECT_THAT((*built)[1].message, AllOf(HasSubstr("error"), HasSubstr("nonsense")));
+  EXPECT_THAT((*built)[1].message, HasSubstr("kernel.cu(18): error"));
   EXPECT_EQ((*built)[0].library, (*built)[2].library);
   EXPECT_NE((*built)[0].library, (*built)[3].library);
   EXPECT_EQ((*built)[3].facts.shared_bytes - (*built)[0].facts.shared_bytes, 16 * 128);
@@ -166,11 +168,11 @@ TEST(NvrtcBuilder, SaysWhatIsMissing) {
   const char* before = std::getenv("KINDRED_CUDA_LIBRARIES");
   const std::string kept = before == nullptr ? "" : before;
   setenv("KINDRED_CUDA_LIBRARIES", scratch.path().c_str(), 1);
-  setenv("KINDRED_CUDA_LIBRARIES_ONLY", "1", 1);
   const auto builder = NvrtcBuilder::Make(Options(scratch, "sm_80"));
-  unsetenv("KINDRED_CUDA_LIBRARIES_ONLY");
-  before == nullptr ? unsetenv("KINDRED_CUDA_LIBRARIES")
-                    : setenv("KINDRED_CUDA_LIBRARIES", kept.c_str(), 1);
+  if (before == nullptr)
+    unsetenv("KINDRED_CUDA_LIBRARIES");
+  else
+    setenv("KINDRED_CUDA_LIBRARIES", kept.c_str(), 1);
   ASSERT_FALSE(builder);
   EXPECT_EQ(builder.error().kind, ErrorKind::kEnvironment);
   EXPECT_THAT(builder.error().message,

@@ -5,7 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstring>
+#include <algorithm>
+#include <cstddef>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -364,6 +365,17 @@ TEST(CudaEmulation, OrdersBlocksByFenceAndAtomic) {
   EXPECT_EQ(sum.out[0], 127.f);
   EXPECT_FOUND(Emulate("if (threadIdx.x == 5) b[0] = 2;\nkd_atomic_add(b, 1.f);\n", launch, 1, 1),
                kRace);
+}
+
+// Also where the mistake lies in a function of the prelude that the compiler has put in place.
+TEST(CudaEmulation, NamesTheLineOfTheKernel) {
+  constexpr std::string_view kBody = "b[0] = kd_shfl_xor(1u, a[0], 0);\n";
+  const std::string text = Kernel(kBody);
+  const auto before = std::count(
+      text.begin(), text.begin() + static_cast<std::ptrdiff_t>(text.find("b[0] =")), '\n');
+  const Outcome outcome = Emulate(kBody, {.block = {2, 1, 1}}, 1, 1);
+  EXPECT_FOUND(outcome, kWarpMask);
+  EXPECT_THAT(outcome.report.finding->message, HasSubstr(fmt::format("line {}: ", before + 1)));
 }
 
 TEST(CudaEmulation, EndsEndlessLoops) {

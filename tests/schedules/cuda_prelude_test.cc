@@ -5,12 +5,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
 #include <set>
 #include <sstream>
 
+#include "measure/cuda/nvrtc.h"
 #include "schedules/data_type.h"
 #include "tests/cuda_emulation/emulation.h"
 
@@ -127,6 +129,96 @@ TEST(CudaPrelude, DividesToMinusInfinity) {
       const auto quotient = static_cast<long long>(std::floor(1. * values[i] / by));
       EXPECT_EQ(quotients[i], 999 * quotient + 2 * (values[i] - quotient * by)) << values[i];
     }
+  }
+}
+
+// Every function of the prelude.
+constexpr std::string_view kUses = R"(
+extern "C" __global__ void __launch_bounds__(256, 2) k(
+    const float* __restrict__ a, const kd_f16* __restrict__ h, float* __restrict__ o, kd_f8e4m3* q,
+    kd_f8e5m2* r, kd_bf16* b, kd_c64* c, long long* l, int* n, double* d, signed char* i8) {
+  KD_SHARED_MEMORY(128);
+  KD_SHARED(float, tile, 0, 1024);
+  KD_SHARED(kd_f16, stage, 4096, 1024);
+  const unsigned all = 0xffffffffu;
+  const int t = threadIdx.x + blockIdx.y * blockDim.z * gridDim.x;
+  kd_cp_async<16>(tile + 4 * t, a + 4 * t);
+  kd_cp_async<8>(stage + 4 * t, h + 4 * t, t < 100 ? 8 : 0);
+  kd_cp_async<4>(stage + 4 * t, h + 4 * t);
+  kd_cp_async_commit();
+  kd_cp_async_wait<0>();
+  kd_syncthreads();
+  const kd_vec<float, 4> v = kd_load<4>(tile + 4 * t);
+  const kd_vec<float, 2> s = kd_load_stream<2>(a + 2 * t);
+  const kd_vec<kd_f16, 8> hh = kd_load_global<8>(h + 8 * t);
+  const kd_vec<signed char, 1> i1 = kd_load_global<1>(i8 + t);
+  const kd_vec<signed char, 2> i2 = kd_load_stream<2>(i8 + 2 * t);
+  const kd_vec<signed char, 16> i16 = kd_load_global<16>(i8 + 16 * t);
+  float x = v.v[0] + s.v[1] + kd_f16_to_f32(hh.v[7]) + kd_bf16_to_f32(b[t]) + i2.v[1] + i16.v[15];
+  x += kd_f8e4m3_to_f32(q[t]) + kd_f8e5m2_to_f32(r[t]) + kd_from_bits_f32(kd_bits_f32(x) + 1);
+  x = kd_max_f32(kd_min_f32(x, 3.f), kd_abs_f32(x)) + kd_sqrt_f32(x) + kd_rsqrt_f32(x);
+  x += kd_floor_f32(x) + kd_ceil_f32(x) + kd_round_f32(x) + kd_exp_f32(x) + kd_log_f32(x);
+  x += kd_erf_f32(x) + kd_tanh_f32(x) + kd_sin_f32(x) + kd_cos_f32(x) + kd_tan_f32(x);
+  x = kd_fma_f32(kd_pow_f32(x, 2.5f), kd_floormod_f32(x, 3.f), 1.f);
+  x += kd_exp_fast_f32(x) + kd_log_fast_f32(x) + kd_tanh_fast_f32(x) + kd_sin_fast_f32(x);
+  x += kd_cos_fast_f32(x) + kd_pow_fast_f32(x, x) + kd_div_fast_f32(x, x) + kd_rsqrt_fast_f32(x);
+  x += kd_sqrt_fast_f32(x);
+  double y = kd_max_f64(kd_min_f64(x, 3.), kd_abs_f64(x)) + kd_sqrt_f64(x) + kd_rsqrt_f64(x);
+  y += kd_floor_f64(y) + kd_ceil_f64(y) + kd_round_f64(y) + kd_exp_f64(y) + kd_log_f64(y);
+  y += kd_erf_f64(y) + kd_tanh_f64(y) + kd_sin_f64(y) + kd_cos_f64(y) + kd_tan_f64(y);
+  y = kd_fma_f64(kd_pow_f64(y, 2.5), kd_floormod_f64(y, 3.), 1.);
+  int m = kd_floordiv_i32(t, 3) + kd_floormod_i32(t, 5) + kd_min_i32(t, 7) + kd_max_i32(t, 9);
+  long long w = kd_floordiv_i64(m, 3) + kd_floormod_i64(m, 5) + kd_min_i64(m, 7) + kd_max_i64(m, 9);
+  m += kd_abs_i32(m);
+  w += kd_abs_i64(w);
+  kd_c64 z = kd_complex_c64(x, x);
+  z = kd_div_c64(kd_mul_c64(z, z), kd_sub_c64(kd_add_c64(z, kd_conj_c64(z)), kd_neg_c64(z)));
+  x += kd_abs_c64(z) + kd_real_c64(z) + kd_imag_c64(z) + kd_shfl_xor(all, x, 16);
+  y += kd_shfl_down(all, y, 1);
+  w += kd_shfl(all, w, 0) + kd_shfl(all, 3u, 0, 16);
+  z = kd_shfl_up(all, z, 1);
+  if (kd_all(all, x > 1) || kd_any(all, x > 2)) x += kd_ballot(all, t & 1);
+  kd_syncwarp();
+  kd_threadfence();
+  kd_threadfence_block();
+  o[t] = kd_atomic_add(o, x) + kd_atomic_add(d, y) + kd_atomic_add(l, w) + kd_atomic_add(n, m);
+  n[t] = kd_atomic_max(l, w) + kd_atomic_min(n, m);
+  kd_store<4>(o + 4 * t + 4, v);
+  kd_store_stream<4>(o + 4 * t + 4096, v);
+  kd_store_stream<1>(i8 + t, i1);
+  kd_store<2>(b + 2 * t + 512, kd_f32x2_to_bf16x2(x, x));
+  const kd_vec<kd_f16, 2> pair = kd_f32x2_to_f16x2(x, x);
+  q[t] = kd_f32_to_f8e4m3(x + kd_f16_to_f32(pair.v[1]) + kd_f16_to_f32(kd_f32_to_f16(x)));
+  r[t] = kd_f32_to_f8e5m2(x);
+  b[t] = kd_f32_to_bf16(x);
+  c[t] = z;
+}
+)";
+
+TEST(CudaPrelude, TheEmulationHasAllOfIt) {
+  const std::string uses(kUses);
+  for (const auto parts : {PreludeDeviceParts(), PreludeMathParts()})
+    for (const PreludePart& part : parts) {
+      std::istringstream in{std::string(part.words)};
+      for (std::string word; in >> word;) EXPECT_THAT(CudaPrelude(uses) + uses, HasSubstr(word));
+    }
+  const std::string entries[] = {"k"};
+  const auto module = cuda_emulation::Module::Compile(CudaPrelude(uses) + uses, entries);
+  EXPECT_TRUE(module) << module.error().message;
+}
+
+TEST(CudaPrelude, NvrtcCompilesAllOfIt) {
+  const auto nvrtc = Nvrtc::Load();
+  if (!nvrtc) GTEST_SKIP() << "not tested, there is no NVRTC: " << nvrtc.error().message;
+  const std::string uses(kUses);
+  for (const std::string architecture : {"sm_80", "sm_89", "sm_90a", "sm_100"}) {
+    const auto& known = (*nvrtc)->architectures();
+    if (std::find(known.begin(), known.end(), std::stoi(architecture.substr(3))) == known.end())
+      continue;  // an older NVRTC
+    const std::string options[] = {"--std=c++17", "--gpu-architecture=" + architecture};
+    const auto result = (*nvrtc)->Compile(CudaPrelude(uses) + uses, options);
+    ASSERT_TRUE(result) << result.error().message;
+    EXPECT_TRUE(result->ok) << architecture << "\n" << result->log;
   }
 }
 

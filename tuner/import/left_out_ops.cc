@@ -22,8 +22,6 @@ constexpr std::string_view kBits = "the workload language has no operations on b
 constexpr std::string_view kScatters =
     "it writes at places that are known when it runs only; the workload language reads, it does "
     "not scatter";
-constexpr std::string_view kSequential =
-    "each of its elements depends on the one before; the workload language has no scans";
 constexpr std::string_view kControl = "control flow has no form in the workload language";
 
 const std::map<std::string_view, std::string_view> kReasons = {

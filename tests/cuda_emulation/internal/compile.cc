@@ -70,7 +70,7 @@ Result<std::unique_ptr<Library>> Library::Compile(std::string_view source,
 
   // Read accesses are not merged across calls, and nothing is assumed that CUDA does not promise.
   const std::string compile = fmt::format(
-      "cd {} && g++ -std=c++17 -O1 -g -w -fPIC -fsanitize=thread -fno-strict-aliasing "
+      "cd {} && g++ -std=c++17 -O1 -g1 -w -fPIC -fsanitize=thread -fno-strict-aliasing "
       "--param tsan-instrument-func-entry-exit=0 -DKINDRED_CUDA_EMULATION -I. -c unit.cc -o unit.o",
       library->folder_);
   KINDRED_CHECK(Shell(compile, library->folder_ + "/log"));

@@ -1,4 +1,6 @@
 // The JSON form of workloads: the text form's statements as objects.
+#include <algorithm>
+
 #include <nlohmann/json.hpp>
 
 #include <fmt/format.h>
@@ -43,9 +45,11 @@ class Reader {
   Result<Workload> Read(const json& j) {
     workload_.name = j.value("name", "");
     for (const json& s : j.value("symbols", json::array())) {
-      workload_.symbols.push_back({s.at("name").get<std::string>(), s.at("low").get<std::int64_t>(),
-                                   s.at("high").get<std::int64_t>(),
-                                   s.value("likely", std::vector<std::int64_t>())});
+      Symbol symbol{
+          s.at("name").get<std::string>(), ReadInteger(s.at("low")), ReadInteger(s.at("high")), {}};
+      for (const json& likely : s.value("likely", json::array()))
+        symbol.likely.push_back(ReadInteger(likely));
+      workload_.symbols.push_back(std::move(symbol));
     }
     const json contract = j.value("contract", json::object());
     workload_.contract = {contract.value("tf32", false), contract.value("winograd", false),
@@ -57,6 +61,13 @@ class Reader {
   }
 
  private:
+  // get() alone would convert a number with a fraction or an exponent, whatever its size.
+  static std::int64_t ReadInteger(const json& j) {
+    if (j.is_number_float())
+      throw json::type_error::create(302, "type must be integer, but is " + j.dump(), &j);
+    return j.get<std::int64_t>();
+  }
+
   Result<Extent> ReadExtent(const json& j) {
     if (j.is_number_integer()) return Extent{j.get<std::int64_t>(), -1};
     const auto name = j.get<std::string>();
@@ -117,7 +128,8 @@ class Reader {
       KINDRED_TRY(const Extent extent, ReadExtent(axis.at("extent")));
       stage.axes.push_back({axis.at("name").get<std::string>(), extent});
     }
-    stage.spatial = j.at("spatial").get<int>();
+    stage.spatial =
+        static_cast<int>(std::clamp<std::int64_t>(ReadInteger(j.at("spatial")), -1, 1000));
     const auto combiner = j.at("combiner").get<std::string>();
     bool known = false;
     for (int c = 0; c <= static_cast<int>(Combiner::kArgMin); ++c) {

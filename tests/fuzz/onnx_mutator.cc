@@ -112,12 +112,18 @@ void SetScalar(Message& message, const FieldDescriptor& field, const Parts& part
   }
 }
 
-// A message of the same type from elsewhere in the model; nullptr: there is none.
-const Message* Donor(const Message& like, const Parts& parts, Random& random) {
+// A copy of a message of the field's type from anywhere in the model; nullptr: there is none. A
+// copy, because changing the field may end the life of the original (of a oneof's other member, of
+// what contains it).
+std::unique_ptr<Message> Donor(const FieldDescriptor& field, const Parts& parts, Random& random) {
   std::vector<const Message*> donors;
   for (const Message* other : parts.messages)
-    if (other != &like && other->GetDescriptor() == like.GetDescriptor()) donors.push_back(other);
-  return donors.empty() ? nullptr : donors[random.Below(donors.size())];
+    if (other->GetDescriptor() == field.message_type()) donors.push_back(other);
+  if (donors.empty()) return nullptr;
+  const Message& donor = *donors[random.Below(donors.size())];
+  std::unique_ptr<Message> copy(donor.New());
+  copy->CopyFrom(donor);
+  return copy;
 }
 
 void MutateOnce(onnx::ModelProto& model, Random& random) {
@@ -144,8 +150,9 @@ void MutateOnce(onnx::ModelProto& model, Random& random) {
       return;
     case 2:  // one more, or another
       if (nested && field.is_repeated()) {
+        const auto donor = Donor(field, parts, random);
         Message* added = r->AddMessage(&message, &field);
-        if (const Message* donor = Donor(*added, parts, random)) added->CopyFrom(*donor);
+        if (donor) added->CopyFrom(*donor);
         return;
       }
       if (!nested) return SetScalar(message, field, parts, random, -1);
@@ -153,13 +160,11 @@ void MutateOnce(onnx::ModelProto& model, Random& random) {
     default: {
       if (!nested) return SetScalar(message, field, parts, random, at);
       if (field.is_repeated() && at < 0) return;
+      const auto donor = Donor(field, parts, random);
+      if (!donor) return;
       Message* part = field.is_repeated() ? r->MutableRepeatedMessage(&message, &field, at)
                                           : r->MutableMessage(&message, &field);
-      const Message* donor = Donor(*part, parts, random);
-      if (donor == nullptr) return;
-      std::unique_ptr<Message> copy(donor->New());  // the donor may contain the part
-      copy->CopyFrom(*donor);
-      part->CopyFrom(*copy);
+      part->CopyFrom(*donor);
     }
   }
 }

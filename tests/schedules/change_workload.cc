@@ -231,7 +231,7 @@ bool ChangeConstant(Workload& w, Random& random) {
   if (!site) return false;
   const Expr& e = *site->expr;
   Replace(w, *site,
-          e.op == Op::kInt ? IntExpr(e.integer + 1, e.type)
+          e.op == Op::kInt ? IntExpr(e.integer ^ 1, e.type)
                            : FloatExpr(e.number + 0.25 + random.Uniform(), e.type));
   return true;
 }

@@ -39,7 +39,7 @@ Result<void> ReadListen(const std::string& text, HttpServerOptions& http) {
   return {};
 }
 
-Result<void> Serve(const ServeCommand& command) {
+Result<void> Serve(const ServeCommand& command, bool& serving) {
   ServiceOptions options;
   KINDRED_CHECK(ReadListen(command.listen, options.http));
   options.log = command.log;
@@ -52,6 +52,7 @@ Result<void> Serve(const ServeCommand& command) {
   return RunService(
       options, probe,
       [&](std::uint16_t port) {
+        serving = true;
         fmt::print("kindred: serving {} on http://{}:{}/ ({})\n", command.log, options.http.address,
                    port, "openapi.json describes it");
         std::fflush(stdout);
@@ -62,7 +63,10 @@ Result<void> Serve(const ServeCommand& command) {
 }  // namespace
 
 int RunServe(const ServeCommand& command) {
-  const auto done = Serve(command);
+  bool serving = false;
+  auto done = Serve(command, serving);
+  // What keeps it from starting is what it was given: a log, an address, a port.
+  if (!done && !serving) done = BadInput(done.error().message);
   return done ? 0 : Fail(done.error());
 }
 

@@ -30,5 +30,6 @@ std::unique_ptr<Sketch> MakeWindowSketch(const Workload& workload, const Target&
 // For CUDA targets.
 std::unique_ptr<Sketch> MakeCudaGenericSketch(const Workload& workload, const Target& target);
 std::unique_ptr<Sketch> MakeCudaElementwiseSketch(const Workload& workload, const Target& target);
+std::unique_ptr<Sketch> MakeCudaRowSketch(const Workload& workload, const Target& target);
 
 }  // namespace kindred

@@ -69,7 +69,8 @@ class SketchSpace : public Space {
     using Factory = std::unique_ptr<Sketch> (*)(const Workload&, const Target&);
     const std::vector<Factory> cpu = {&MakeGenericSketch, &MakeElementwiseSketch, &MakeRowSketch,
                                       &MakeContractionSketch, &MakeWindowSketch};
-    const std::vector<Factory> cuda = {&MakeCudaGenericSketch, &MakeCudaElementwiseSketch};
+    const std::vector<Factory> cuda = {&MakeCudaGenericSketch, &MakeCudaElementwiseSketch,
+                                       &MakeCudaRowSketch};
     const std::vector<Factory>& factories = target_->kind == DeviceKind::kCuda ? cuda : cpu;
     first_.name = kSketch;
     for (std::size_t i = 0; i < factories.size(); ++i) {

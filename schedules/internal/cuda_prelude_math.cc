@@ -247,6 +247,15 @@ constexpr PreludePart kParts[] = {
     {"kd_neg_c64", true,
      R"kd(KD_DEVICE kd_c64 kd_neg_c64(kd_c64 x) { return kd_complex_c64(-x.re, -x.im); }
 )kd"},
+    // Times and through a real number.
+    {"kd_scale_c64", true, R"kd(KD_DEVICE kd_c64 kd_scale_c64(kd_c64 x, float by) {
+  return kd_complex_c64(x.re * by, x.im * by);
+}
+)kd"},
+    {"kd_shrink_c64", true, R"kd(KD_DEVICE kd_c64 kd_shrink_c64(kd_c64 x, float by) {
+  return kd_complex_c64(x.re / by, x.im / by);
+}
+)kd"},
     {"kd_add_c64", true, R"kd(KD_DEVICE kd_c64 kd_add_c64(kd_c64 a, kd_c64 b) {
   return kd_complex_c64(a.re + b.re, a.im + b.im);
 }

@@ -360,7 +360,9 @@ void CudaStatementPrinter::Combine(const Stmt& s) {
                               s.combine == Op::kMax ? ">" : "<", value, place, other, there));
   } else if (s.combine == Op::kAdd || s.combine == Op::kMul) {
     const std::string_view sign = s.combine == Op::kAdd ? "+" : "*";
-    if (compute == "int")
+    if (type == DataType::kC64)
+      context_.Line(fmt::format("{0} = kd_{1}_c64({0}, {2});", value, Name(s.combine), other));
+    else if (compute == "int")
       context_.Line(
           fmt::format("{0} = (int)((unsigned){0} {1} (unsigned){2});", value, sign, other));
     else

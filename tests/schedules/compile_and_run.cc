@@ -20,8 +20,10 @@
 #include <sstream>
 
 #include "schedules/base/seed.h"
+#include "schedules/emit_cuda.h"
 #include "schedules/inputs.h"
 #include "schedules/tolerance.h"
+#include "tests/cuda_emulation/emulation.h"
 #include "tests/schedules/interpreter.h"
 
 namespace kindred::test {
@@ -111,7 +113,10 @@ Result<int> KernelBatch::Add(const Workload& workload, const Program& program, s
   KINDRED_CHECK(CheckProgram(program));
   Program named = program;
   named.name = fmt::format("kernel_{}", kernels_.size());
-  kernels_.push_back({workload, EmitC(named, workload, target_), std::move(label), nullptr});
+  kernels_.push_back({workload,
+                      target_.kind == DeviceKind::kCuda ? EmitCuda(named, workload)
+                                                        : EmitC(named, workload, target_),
+                      std::move(label), nullptr});
   return static_cast<int>(kernels_.size()) - 1;
 }
 
@@ -135,6 +140,7 @@ Result<void> KernelBatch::BuildUnit(const std::string& command,
 }
 
 Result<void> KernelBatch::Build() {
+  if (target_.kind == DeviceKind::kCuda) return {};  // Emulate compiles each
   std::string pattern = (std::filesystem::temp_directory_path() / "kindred-test-XXXXXX").string();
   if (mkdtemp(pattern.data()) == nullptr) return Environment("no temporary directory");
   directory_ = pattern;
@@ -197,9 +203,37 @@ Result<std::vector<Bytes>> KernelBatch::RunOnce(const Kernel& kernel,
   return outputs;
 }
 
+Result<std::vector<Bytes>> KernelBatch::Emulate(const Kernel& kernel,
+                                                const std::vector<Bytes>& inputs,
+                                                const std::vector<std::int64_t>& extents) {
+  std::vector<Bytes> buffers;
+  std::vector<std::span<std::byte>> spans;
+  std::size_t input = 0;
+  for (const KernelArgument& a : kernel.source.arguments) {
+    if (a.access == KernelArgument::Access::kRead)
+      buffers.push_back(inputs.at(input++));
+    else
+      buffers.emplace_back(static_cast<std::size_t>(BytesOf(a)), kJunk);
+    if (buffers.back().size() != static_cast<std::size_t>(BytesOf(a)))
+      return Internal(fmt::format("input {} has {} bytes, the kernel expects {}", a.name,
+                                  buffers.back().size(), BytesOf(a)));
+  }
+  for (Bytes& buffer : buffers) spans.emplace_back(buffer);
+  KINDRED_TRY(const cuda_emulation::Report report,
+              cuda_emulation::RunSource(kernel.source, extents, spans, {.block_order = 1}));
+  if (report.finding)
+    return Internal(fmt::format("{}: {}", Name(report.finding->mistake), report.finding->message));
+  std::vector<Bytes> outputs;
+  for (std::size_t i = 0; i < buffers.size(); ++i)
+    if (kernel.source.arguments[i].access == KernelArgument::Access::kWrite)
+      outputs.push_back(std::move(buffers[i]));
+  return outputs;
+}
+
 Result<std::vector<Bytes>> KernelBatch::Run(int kernel, const std::vector<Bytes>& inputs,
                                             const std::vector<std::int64_t>& extents) {
   const Kernel& k = kernels_.at(static_cast<std::size_t>(kernel));
+  if (target_.kind == DeviceKind::kCuda) return Emulate(k, inputs, extents);
   KINDRED_TRY(auto behind, RunOnce(k, inputs, extents, true));
   KINDRED_TRY(const auto before, RunOnce(k, inputs, extents, false));
   // Different alignments may give different code paths, but not different results.

@@ -8,7 +8,8 @@
 //
 // Buffers have exactly their size: one run puts a forbidden page right behind every buffer, a
 // second one right before it, so reading or writing outside is found to the byte; both runs must
-// agree. Not thread safe.
+// agree. For a CUDA target the kernels are compiled and run by tests/cuda_emulation, which finds
+// more than that. Not thread safe.
 #pragma once
 
 #include <cstddef>
@@ -44,7 +45,8 @@ class KernelBatch {
 
   // Outputs in the order of ArgumentTensors(workload). `inputs`: one per input and weight, in that
   // order. `extents`: of the symbols. Errors: a kernel that returned non-zero, touched a forbidden
-  // page, wrote to an input, or gave different results in the two runs.
+  // page, wrote to an input, or gave different results in the two runs; in CUDA, any finding of the
+  // emulation.
   Result<std::vector<Bytes>> Run(int kernel, const std::vector<Bytes>& inputs,
                                  const std::vector<std::int64_t>& extents = {});
 
@@ -67,6 +69,9 @@ class KernelBatch {
   Result<void> BuildUnit(const std::string& command, std::span<const std::size_t> kernels);
   Result<std::vector<Bytes>> RunOnce(const Kernel& kernel, const std::vector<Bytes>& inputs,
                                      const std::vector<std::int64_t>& extents, bool guard_behind);
+
+  Result<std::vector<Bytes>> Emulate(const Kernel& kernel, const std::vector<Bytes>& inputs,
+                                     const std::vector<std::int64_t>& extents);
 
   Target target_;
   std::string options_;

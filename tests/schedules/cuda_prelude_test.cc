@@ -173,6 +173,7 @@ extern "C" __global__ void __launch_bounds__(256, 2) k(
   w += kd_abs_i64(w);
   kd_c64 z = kd_complex_c64(x, x);
   z = kd_div_c64(kd_mul_c64(z, z), kd_sub_c64(kd_add_c64(z, kd_conj_c64(z)), kd_neg_c64(z)));
+  z = kd_shrink_c64(kd_scale_c64(z, x), 3.f);
   x += kd_abs_c64(z) + kd_real_c64(z) + kd_imag_c64(z) + kd_shfl_xor(all, x, 16);
   y += kd_shfl_down(all, y, 1);
   w += kd_shfl(all, w, 0) + kd_shfl(all, 3u, 0, 16);

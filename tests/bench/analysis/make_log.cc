@@ -5,7 +5,8 @@
 //   make_log LOG TRIALS MODEL.onnx|WORKLOAD.kd|ZOO.json...
 //
 // Schedules are lowered once and measured by several sessions; their keys differ between sessions,
-// as if each were another schedule. `kindred log verify` finds nothing wrong with such a log.
+// as if each were another schedule. The device is this machine. `kindred log verify` finds nothing
+// wrong with such a log.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -18,6 +19,7 @@
 
 #include "cost_model/prior.h"
 #include "database/sqlite_log.h"
+#include "measure/runner.h"
 #include "schedules/base/seed.h"
 #include "schedules/emit_c.h"
 #include "search/searcher.h"
@@ -137,7 +139,7 @@ Result<void> Make(const std::string& path, std::int64_t trials,
   if (std::filesystem::exists(path)) return BadInput(path + " exists; give a new file");
   KINDRED_TRY(const auto inputs, ReadInputs(models, {}));
   const std::vector<DistinctTask> tasks = MergeTasks(inputs);
-  const Target target;
+  KINDRED_TRY(const Target target, ProbeCpuTarget("cpu", ""));
   KINDRED_TRY(const auto log, OpenSqliteLog(path, OpenMode::kReadWrite));
   LogBatch batch = FixedRows(inputs, tasks, target);
   const std::string target_id = batch.targets[0].id;

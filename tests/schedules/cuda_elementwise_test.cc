@@ -1,0 +1,56 @@
+// The pointwise CUDA sketch against the interpreter, in the emulation: vectors and their tails,
+// tiles of transposes, conditions, conversions.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "schedules/canonical.h"
+#include "schedules/cuda_targets.h"
+#include "schedules/text_form.h"
+#include "tests/schedules/compile_and_run.h"
+
+namespace kindred::test {
+namespace {
+
+Workload Parse(const std::string& name, const std::string& text) {
+  auto workload = ParseWorkload(text, name);
+  EXPECT_TRUE(workload) << name << (workload ? "" : workload.error().message);
+  Workload canonical = workload ? Canonicalize(*workload).workload : Workload{};
+  canonical.name = name;
+  return canonical;
+}
+
+TEST(CudaElementwise, EqualsTheInterpreter) {
+  const std::vector<Workload> workloads = {
+      Parse("outputs_of_outputs",
+            "input X: f32[1027]\noutput Y[i] = relu(X[i])\noutput Z[i] = Y[i] * Y[i] + X[i]\n"),
+      Parse("transpose_add",
+            "input X: f32[40,70]\ninput Z: f32[70,40]\noutput Y[i,j] = X[j,i] + Z[i,j]\n"),
+      Parse("transpose_heads", "input X: f16[2,9,3,17]\noutput Y: f16[b,h,d,t] = X[b,t,h,d]\n"),
+      Parse("concat",
+            "input A: f32[2,3,16]\ninput B: f32[2,4,16]\ninput C: f32[2,1,16]\n"
+            "output Y[n,c=8,x] = select(c < 3, A[n,c,x], select(c < 7, B[n,c-3,x], C[n,c-7,x]))\n"),
+      Parse("concat_last",
+            "input A: f32[3,8]\ninput B: f32[3,12]\n"
+            "output Y[i,j=20] = select(j < 8, A[i,j], B[i,j-8])\n"),
+      Parse("pad", "input X: f32[2,5,7]\noutput Y[c,y=8,x=12] = padded(X[c, y-1, x-3], 0.5)\n"),
+      Parse("gather", "input J: i64[6]\nweight E: f32[9,36]\noutput Y[t,f] = E[J[t],f] * 3\n"),
+      Parse("casts",
+            "input X: f32[39]\ninput H: f16[39]\ninput G: bf16[39]\ninput I: i32[39]\n"
+            "output A: i8[i] = i8(I[i])\noutput B: f16[i] = H[i] * X[i]\n"
+            "output C: bf16[i] = G[i] + X[i]\noutput E: i64[i] = i64(I[i]) * 3\n"
+            "output F: bool[i] = I[i] > 0\noutput G2[i] = f64(X[i]) + 1\n"),
+      Parse("integers",
+            "input A: i32[35]\ninput B: i64[35]\ninput C: i32[35]\n"
+            "output Y[i] = A[i] / C[i] + A[i] % 7 - min(A[i], 3)\n"
+            "output Z[i] = abs(B[i]) * i + max(B[i], -4)\n"),
+      Parse("causal", "input X: f32[20,20]\noutput Y[i,j] = select(j <= i, X[i,j], -inf)\n"),
+      Parse("symbolic",
+            "symbol n in 1..64, likely 13\ninput X: f32[n,6]\noutput Y[i,j] = exp(X[i,j])\n"),
+  };
+  EXPECT_THAT(DifferentialTest(workloads, *NamedCudaTarget("h200"),
+                               {.paths_per_sketch = 5, .sketch = "elementwise"}),
+              ::testing::IsEmpty());
+}
+
+}  // namespace
+}  // namespace kindred::test

@@ -1,0 +1,89 @@
+// Random schedules of every CUDA sketch against the interpreter, in the emulation; and mistakes
+// planted into sources that sketches have printed.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "schedules/canonical.h"
+#include "schedules/cuda_targets.h"
+#include "schedules/emit_cuda.h"
+#include "schedules/space.h"
+#include "schedules/text_form.h"
+#include "tests/cuda_emulation/emulation.h"
+#include "tests/schedules/compile_and_run.h"
+#include "tests/schedules/sample_workloads.h"
+
+namespace kindred::test {
+namespace {
+
+using cuda_emulation::Mistake;
+
+Workload Parse(const std::string& name, const std::string& text) {
+  auto workload = ParseWorkload(text, name);
+  EXPECT_TRUE(workload) << (workload ? "" : workload.error().message);
+  Workload canonical = workload ? Canonicalize(*workload).workload : Workload{};
+  canonical.name = name;
+  return canonical;
+}
+
+TEST(CudaSketches, EqualTheInterpreter) {
+  std::vector<Workload> workloads;
+  for (const SampleWorkload& sample : SmallWorkloads())
+    workloads.push_back(Parse(sample.name, sample.text));
+  const auto complaints =
+      DifferentialTest(workloads, *NamedCudaTarget("h200"), {.paths_per_sketch = 2});
+  EXPECT_THAT(complaints, ::testing::IsEmpty());
+}
+
+// The source of the first schedule of `sketch` whose text has `needed`.
+KernelSource FirstWith(const Workload& workload, const std::string& sketch,
+                       const std::string& needed) {
+  const auto space = MakeSpace(workload, *NamedCudaTarget("h200"));
+  for (const Path& path : RandomPaths(*space, 100, 3)) {
+    if (path[0].label != sketch) continue;
+    const auto candidate = space->Lower(path);
+    if (!candidate) continue;
+    KernelSource source = EmitCuda(*candidate->program, workload);
+    if (source.code.find(needed) != std::string::npos) return source;
+  }
+  ADD_FAILURE() << "no schedule of " << sketch << " has " << needed;
+  return {};
+}
+
+// What the emulation finds in the source with every `what` after the prelude replaced.
+std::optional<Mistake> FoundIn(KernelSource source, const Workload& workload,
+                               const std::string& what, const std::string& by) {
+  if (source.code.empty()) return std::nullopt;
+  for (std::size_t at = source.code.find("extern \"C\"");
+       (at = source.code.find(what, at)) != std::string::npos; at += by.size())
+    source.code.replace(at, what.size(), by);
+  std::vector<Bytes> buffers = InputBytes(workload, 1);
+  for (const KernelArgument& a : source.arguments)
+    if (a.access == KernelArgument::Access::kWrite)
+      buffers.emplace_back(static_cast<std::size_t>(a.elements * ByteSize(a.type)));
+  const std::vector<std::span<std::byte>> spans(buffers.begin(), buffers.end());
+  const auto report = cuda_emulation::RunSource(source, {}, spans);
+  EXPECT_TRUE(report) << (report ? "" : report.error().message);
+  if (!report || !report->finding) return std::nullopt;
+  return report->finding->mistake;
+}
+
+TEST(CudaSketches, AMissingBarrierIsFound) {
+  const Workload w = Parse("transpose", "input X: f32[100,70]\noutput Y[i,j] = X[j,i] * 2\n");
+  const KernelSource source = FirstWith(w, "elementwise", "kd_syncthreads();");
+  EXPECT_EQ(FoundIn(source, w, "kd_syncthreads();", "kd_syncthreads();"), std::nullopt);
+  EXPECT_NE(FoundIn(source, w, "kd_syncthreads();", ""), std::nullopt);
+}
+
+TEST(CudaSketches, AnOffByOneTailIsFound) {
+  const Workload w = Parse("tail", "input X: f32[4099]\noutput Y[i] = X[i] * 2\n");
+  const KernelSource source = FirstWith(w, "generic", " < 4099");
+  EXPECT_EQ(FoundIn(source, w, " < 4099", " <= 4098"), std::nullopt);
+  EXPECT_EQ(FoundIn(source, w, " < 4099", " <= 4099"), Mistake::kOutOfBounds);
+}
+
+}  // namespace
+}  // namespace kindred::test

@@ -128,6 +128,9 @@ Result<int> StoredVersion(Connection& connection) {
         "the log {} was written by a newer Kindred (schema {}, this one knows up to {}); upgrade "
         "Kindred, or name another file",
         connection.path(), version, kSchemaVersion));
+  if (version < 0)
+    return BadInput(fmt::format("the log {} is damaged (schema {}); restore it from a copy",
+                                connection.path(), version));
   return static_cast<int>(version);
 }
 

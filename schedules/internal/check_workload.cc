@@ -458,6 +458,9 @@ class Checker {
     }
     for (const ExprPtr& arg : e.args)
       if (!CheckIndices(*arg, analysis, false)) return false;
+    if ((e.op == Op::kDiv || e.op == Op::kMod) && IsInteger(e.type) &&
+        analysis.Of(*e.args[1]) == Interval{0, 0})
+      return Bad("division by what is always zero", &e);
     if (e.op != Op::kLoad || padded) return true;
     const Tensor& t = tensor(e.index);
     for (std::size_t d = 0; d < e.args.size(); ++d) {

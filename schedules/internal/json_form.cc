@@ -111,6 +111,8 @@ class Reader {
       const json& data = j.at("data");
       tensor.data = {data.at("kind").get<std::string>(), data.value("low", 0.0),
                      data.value("high", 0.0), data.value("density", 1.0), data.value("file", "")};
+      if (tensor.data.kind.empty())
+        return BadInput(fmt::format("workload JSON: the data of {} have no kind", tensor.name));
     }
     workload_.tensors.push_back(std::move(tensor));
     return {};

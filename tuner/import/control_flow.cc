@@ -69,8 +69,18 @@ Result<ControlNode::Body> GraphBuilder::ProcessBody(const OnnxGraph& written,
       for (const std::string& name : *list)
         if (!name.empty()) ++uses_[name];
   }
-  for (std::size_t n = 0; n < body.nodes.size(); ++n)
-    if (live[n]) KINDRED_CHECK(Process(AppendNode(body.nodes[n], -1)));
+  for (std::size_t n = 0; n < body.nodes.size(); ++n) {
+    if (!live[n]) continue;
+    const OnnxNode& node = body.nodes[n];
+    for (const auto* list : {&node.inputs, &node.captured})
+      for (const std::string& name : *list)
+        if (!name.empty() && !ids_.contains(name))
+          return BadInput(fmt::format(
+              "{}: {} in a body of {} reads '{}', which nothing before it makes; export the model "
+              "again",
+              model_.path, node.Label(), label, name));
+    KINDRED_CHECK(Process(AppendNode(node, -1)));
+  }
   for (const OnnxValue& output : body.outputs) {
     const auto found = ids_.find(output.name);
     if (found == ids_.end())

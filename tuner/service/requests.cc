@@ -65,6 +65,14 @@ Result<void> Allow(NumericContract& contract, const std::string& word, const std
   return {};
 }
 
+Result<void> AddDialect(Constraints& constraints, const std::string& name,
+                        const std::string& where) {
+  if (name != "c")
+    return BadInput(fmt::format("{}unknown dialect '{}'; kernels are in c", where, name));
+  constraints.dialects.push_back(name);
+  return {};
+}
+
 Result<Constraints> ReadConstraints(const json& object, const std::string& where) {
   if (!object.is_object()) return BadInput(where + "'constraints' must be an object");
   KINDRED_CHECK(CheckFields(
@@ -78,8 +86,8 @@ Result<Constraints> ReadConstraints(const json& object, const std::string& where
     if (!it->is_array() || it->empty())
       return BadInput(where + "'dialects' must be a list of names, such as [\"c\"]");
     for (const json& dialect : *it) {
-      KINDRED_TRY(std::string name, ReadText(dialect, "dialects", where));
-      constraints.dialects.push_back(std::move(name));
+      KINDRED_TRY(const std::string name, ReadText(dialect, "dialects", where));
+      KINDRED_CHECK(AddDialect(constraints, name, where));
     }
   }
   if (const auto it = object.find("layouts"); it != object.end()) {
@@ -188,7 +196,7 @@ Result<Question> ReadQuestionParameters(const HttpRequest& request) {
     } else if (name == "workspace_bytes") {
       KINDRED_TRY(question.constraints.workspace_bytes, number());
     } else if (name == "dialects") {
-      question.constraints.dialects.push_back(value);
+      KINDRED_CHECK(AddDialect(question.constraints, value, ""));
     } else if (name == "layouts" && (value == "plain" || value == "any")) {
       question.constraints.plain_layouts = value == "plain";
     } else if (name == "deterministic" && (value == "true" || value == "false")) {

@@ -23,6 +23,7 @@ constexpr FuzzTarget kTargets[] = {
     {"log_lines", FuzzLogLines},
     {"log_file", FuzzLogFile},
     {"onnx", FuzzOnnx},
+    {"http", FuzzHttp},
 };
 
 std::vector<std::filesystem::path> FilesIn(const std::filesystem::path& folder) {

@@ -16,6 +16,7 @@ void FuzzWorkloadJson(std::string_view bytes);
 void FuzzLogLines(std::string_view bytes);
 void FuzzLogFile(std::string_view bytes);
 void FuzzOnnx(std::string_view bytes);
+void FuzzHttp(std::string_view bytes);
 
 // Ends the process with `what` unless `holds`.
 void Require(bool holds, std::string_view what);

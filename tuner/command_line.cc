@@ -233,6 +233,31 @@ void AddPredict(CLI::App& app, std::function<int()>& run) {
   command->callback([o, &run] { run = [o] { return RunPredict(*o); }; });
 }
 
+void AddReplay(CLI::App& app, std::function<int()>& run) {
+  auto* command = app.add_subcommand(
+      "replay", "Search a space that was measured elsewhere; the recording answers for the device");
+  auto o = std::make_shared<ReplayCommand>();
+  command
+      ->add_option("space", o->space, "Cache of Kernel Tuner or results in T4, .json or .json.gz")
+      ->required();
+  command->add_option("--spec", o->spec,
+                      "T1 description: its legal configurations are searched, not only those that "
+                      "are recorded");
+  command->add_option("--searcher", o->searcher, "surrogate, mcts, evolution or random")
+      ->capture_default_str();
+  command->add_option("--budget", o->budget, "Evaluations of each run; failures count")
+      ->check(CLI::Range(1, 1000000))
+      ->capture_default_str();
+  command->add_option("--seeds", o->seeds, "Runs")
+      ->check(CLI::Range(1, 10000))
+      ->capture_default_str();
+  command->add_option("--seed", o->first_seed, "Seed of the first run; the next ones count on")
+      ->check(WholeNumber(UINT64_MAX))
+      ->capture_default_str();
+  AddCommon(*command, *o);
+  command->callback([o, &run] { run = [o] { return RunReplay(*o); }; });
+}
+
 void AddLog(CLI::App& app, std::function<int()>& run) {
   auto* command =
       app.add_subcommand("log", "Look into a tuning log, export it, import into it, verify it");
@@ -297,6 +322,7 @@ int RunCommandLine(int argc, char** argv) {
   AddAnalyze(app, run);
   AddExplain(app, run);
   AddPredict(app, run);
+  AddReplay(app, run);
   AddImport(app, run);
   AddLog(app, run);
   AddDevice(app, run);

@@ -7,7 +7,6 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
-#include <ranges>
 #include <set>
 #include <sstream>
 
@@ -235,13 +234,13 @@ Result<std::vector<TuningInput>> ReadInputs(const std::vector<std::string>& path
 
 Result<void> CheckDims(const ImportedModel& model,
                        const std::map<std::string, std::int64_t>& dims) {
+  std::string known;
+  for (const auto& [name, value] : model.dims)
+    known += fmt::format("{}'{}'", known.empty() ? "" : ", ", name);
   for (const auto& [name, value] : dims)
     if (!model.dims.contains(name))
-      return BadInput(
-          fmt::format("the model has no dimension '{}'; it has {}", name,
-                      model.dims.empty()
-                          ? "no symbolic ones"
-                          : fmt::format("'{}'", fmt::join(std::views::keys(model.dims), "', '"))));
+      return BadInput(fmt::format("the model has no dimension '{}'; it has {}", name,
+                                  known.empty() ? "no symbolic ones" : known));
   return {};
 }
 

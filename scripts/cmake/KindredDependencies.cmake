@@ -6,6 +6,7 @@ find_package(fmt REQUIRED)
 find_package(spdlog REQUIRED)
 find_package(nlohmann_json 3.11 REQUIRED)
 find_package(CLI11 REQUIRED)
+find_package(ZLIB REQUIRED)
 
 # kindred_library(<name> HEADER <header> [LIBRARIES <file>...]): the target kindred::<name>.
 function(kindred_library name)

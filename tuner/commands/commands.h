@@ -60,6 +60,16 @@ struct ImportCommand : CommonOptions {
 };
 int RunImport(const ImportCommand& command);
 
+struct ReplayCommand : CommonOptions {
+  std::string space;  // a recording
+  std::string spec;   // its T1 description; empty: none
+  std::string searcher = "surrogate";
+  int budget = 200;
+  int seeds = 20;
+  std::uint64_t first_seed = 1;
+};
+int RunReplay(const ReplayCommand& command);
+
 struct LogCommand : CommonOptions {
   std::string action;  // "ls", "show", "export", "import", "verify"
   std::string log, argument;

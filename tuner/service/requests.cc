@@ -179,7 +179,8 @@ Result<QueryRequest> ReadQueryRequest(const std::string& body) {
 
 Result<Question> ReadQuestionParameters(const HttpRequest& request) {
   Question question;
-  for (const auto& [name, value] : request.parameters) {
+  for (const auto& parameter : request.parameters) {
+    const std::string &name = parameter.first, &value = parameter.second;
     const auto number = [&]() -> Result<std::int64_t> {
       std::int64_t parsed = 0;
       const char* end = value.data() + value.size();

@@ -31,5 +31,6 @@ std::unique_ptr<Sketch> MakeWindowSketch(const Workload& workload, const Target&
 std::unique_ptr<Sketch> MakeCudaGenericSketch(const Workload& workload, const Target& target);
 std::unique_ptr<Sketch> MakeCudaElementwiseSketch(const Workload& workload, const Target& target);
 std::unique_ptr<Sketch> MakeCudaRowSketch(const Workload& workload, const Target& target);
+std::unique_ptr<Sketch> MakeCudaContractionSketch(const Workload& workload, const Target& target);
 
 }  // namespace kindred

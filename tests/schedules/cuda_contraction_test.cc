@@ -1,0 +1,81 @@
+// The CUDA contraction sketch against the interpreter, in the emulation: products, einsums and
+// convolutions on awkward shapes; and a missing barrier.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "schedules/canonical.h"
+#include "schedules/cuda_targets.h"
+#include "schedules/emit_cuda.h"
+#include "schedules/text_form.h"
+#include "tests/cuda_emulation/emulation.h"
+#include "tests/schedules/compile_and_run.h"
+
+namespace kindred::test {
+namespace {
+
+Workload Parse(const std::string& name, const std::string& text) {
+  auto workload = ParseWorkload(text, name);
+  EXPECT_TRUE(workload) << name << (workload ? "" : workload.error().message);
+  Workload canonical = workload ? Canonicalize(*workload).workload : Workload{};
+  canonical.name = name;
+  return canonical;
+}
+
+TEST(CudaContraction, EqualsTheInterpreter) {
+  const std::vector<Workload> workloads = {
+      Parse("product",
+            "input A: f32[67,45]\ninput B: f32[45,71]\n"
+            "output C[i,j] = sum[k](A[i,k] * B[k,j])\n"),
+      Parse("transposed",
+            "input A: f32[33,70]\ninput B: f32[19,33]\ninput c: f32[19]\n"
+            "P[i,j] = sum[k](A[k,i] * B[j,k])\noutput C[i,j] = max(P[i,j] + c[j], 0)\n"),
+      Parse("batched",
+            "input A: f16[3,17,40]\ninput B: f16[3,40,21]\n"
+            "output C[b,i,j] = sum[k](f32(A[b,i,k]) * f32(B[b,k,j]))\n"),
+      Parse("convolution",
+            "input X: f32[2,5,9,11]\nweight W: f32[7,5,3,3]\n"
+            "output Y[n,o,y=9,x=11] = sum[c,r,s](padded(X[n,c,y+r-1,x+s-1], 0) * W[o,c,r,s])\n"),
+      Parse("double",
+            "input A: f64[20,33]\ninput B: f64[33,18]\n"
+            "output C[i,j] = sum[k](A[i,k] * B[k,j])\n"),
+  };
+  const Target target = *NamedCudaTarget("h200");
+  for (const Workload& w : workloads)
+    EXPECT_THAT(MakeSpace(w, target)->Next({})->labels, ::testing::Contains("contraction"))
+        << w.name;
+  EXPECT_THAT(DifferentialTest(workloads, target, {.paths_per_sketch = 6, .sketch = "contraction"}),
+              ::testing::IsEmpty());
+}
+
+// Replaces the barriers of a product's first schedule.
+std::optional<cuda_emulation::Mistake> Found(const std::string& barrier) {
+  const Workload w = Parse("product",
+                           "input A: f32[40,45]\ninput B: f32[45,40]\n"
+                           "output C[i,j] = sum[k](A[i,k] * B[k,j])\n");
+  const auto space = MakeSpace(w, *NamedCudaTarget("h200"));
+  for (const Path& path : RandomPaths(*space, 100, 3)) {
+    if (path[0].label != "contraction") continue;
+    KernelSource source = EmitCuda(*space->Lower(path)->program, w);
+    const std::string what = "kd_syncthreads();";
+    for (std::size_t at = source.code.find("extern \"C\"");
+         (at = source.code.find(what, at)) != std::string::npos; at += barrier.size())
+      source.code.replace(at, what.size(), barrier);
+    std::vector<Bytes> buffers = InputBytes(w, 1);
+    buffers.emplace_back(40 * 40 * 4);
+    const std::vector<std::span<std::byte>> spans(buffers.begin(), buffers.end());
+    const auto report = cuda_emulation::RunSource(source, {}, spans);
+    EXPECT_TRUE(report) << (report ? "" : report.error().message);
+    if (!report || !report->finding) return std::nullopt;
+    return report->finding->mistake;
+  }
+  ADD_FAILURE() << "no schedule of the sketch";
+  return std::nullopt;
+}
+
+TEST(CudaContraction, AMissingBarrierIsFound) {
+  EXPECT_EQ(Found("kd_syncthreads();"), std::nullopt);
+  EXPECT_NE(Found(""), std::nullopt);
+}
+
+}  // namespace
+}  // namespace kindred::test

@@ -146,6 +146,8 @@ std::unique_ptr<CostModel> FamilyModels::ForTask(int task) const {
                                      state_->target, predict);
 }
 
+bool FamilyModels::trained() const { return !state_->pooled.members.empty(); }
+
 double FamilyModels::train_seconds() const { return state_->train_seconds; }
 
 }  // namespace kindred

@@ -42,6 +42,9 @@ class FamilyModels {
   Result<void> Train();
   // Valid as long as this object.
   std::unique_ptr<CostModel> ForTask(int task) const;
+  // Whether there were observations enough for an ensemble; else the prior (and the tasks' offsets)
+  // predicts alone.
+  bool trained() const;
   double train_seconds() const;
 
   // Serialised ensembles for the log and back (features version checked).

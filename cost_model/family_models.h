@@ -29,6 +29,7 @@ class FamilyModels {
     int minimum_samples =
         16;  // fewer in a family: the pooled model alone; fewer overall: the prior alone
     bool families = true;  // false: one pooled model for everything
+    bool prior = true;     // false: the roofline stands in for the prior (ablations)
     std::uint64_t seed = 0;
   };
   FamilyModels(Target target, Options options);

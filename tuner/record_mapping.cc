@@ -152,6 +152,12 @@ TrialRecord ToRecord(const TrialOrigin& origin, const Candidate& candidate,
                        {"spill_bytes", outcome.facts.spill_bytes},
                        {"shared_bytes", outcome.facts.shared_bytes}}
                       .dump();
+  r.cache_state = outcome.Timed() ? (outcome.cold ? "cold" : "hot") : origin.cache_state;
+  if (!outcome.timer.empty())
+    r.conditions = json{{"timer", outcome.timer},
+                        {"sm_clock_mhz", outcome.sm_clock_mhz},
+                        {"throttled", outcome.throttled}}
+                       .dump();
   r.kernel = origin.kernel;
   r.compiler = outcome.compiler.empty() ? kernel.compiler : outcome.compiler;
   r.flags = Joined(kernel.flags);
@@ -184,6 +190,13 @@ Result<Outcome> ToOutcome(const TrialRecord& record) {
     outcome.facts.registers = facts.value("registers", std::int64_t{0});
     outcome.facts.spill_bytes = facts.value("spill_bytes", std::int64_t{0});
     outcome.facts.shared_bytes = facts.value("shared_bytes", std::int64_t{0});
+  }
+  outcome.cold = record.cache_state == "cold";
+  const json conditions = json::parse(record.conditions, nullptr, false);
+  if (conditions.is_object()) {
+    outcome.timer = conditions.value("timer", "");
+    outcome.sm_clock_mhz = conditions.value("sm_clock_mhz", 0.0);
+    outcome.throttled = conditions.value("throttled", "");
   }
   return outcome;
 }

@@ -334,6 +334,7 @@ Result<void> TuningSession::Store(const Round& round, const Outcome& outcome) {
   origin.workload = task.key;
   origin.target = target_record_.id;
   origin.searcher = options_.searcher;
+  origin.cache_state = target_record_.cache_state;
   origin.predicted_ns = round.predicted_ns[index];
   batch.kernels.push_back(ToRecord(kernel, task.canonical.workload));
   origin.kernel = batch.kernels.back().hash;

@@ -69,6 +69,32 @@ TEST(RecordMapping, CudaKernelsComeBack) {
   }
 }
 
+TEST(RecordMapping, HowAGpuWasTimedComesBack) {
+  Outcome outcome;
+  outcome.median_ns = 100;
+  outcome.timer = "events";
+  outcome.cold = true;
+  outcome.sm_clock_mhz = 1755;
+  outcome.throttled = "power";
+  const TrialRecord record = ToRecord({}, {}, {}, outcome);
+  EXPECT_EQ(record.cache_state, "cold");
+  const auto back = ToOutcome(record);
+  ASSERT_TRUE(back);
+  EXPECT_EQ(back->timer, "events");
+  EXPECT_TRUE(back->cold);
+  EXPECT_EQ(back->sm_clock_mhz, 1755);
+  EXPECT_EQ(back->throttled, "power");
+}
+
+TEST(RecordMapping, WhatWasNotTimedHasTheTargetsCaches) {
+  Outcome outcome;
+  outcome.status = Status::kBuildError;
+  TrialOrigin origin;
+  origin.cache_state = "cold";
+  EXPECT_EQ(ToRecord(origin, {}, {}, outcome).cache_state, "cold");
+  EXPECT_EQ(ToRecord(origin, {}, {}, outcome).conditions, "{}");
+}
+
 TEST(RecordMapping, DamagedStepsAreBadInput) {
   KernelRecord record;
   record.package = R"({"language":"cuda","steps":[{"kind":"launch","entry":"k"}],"arguments":[]})";

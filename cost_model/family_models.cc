@@ -22,7 +22,7 @@ class TaskModel final : public CostModel {
       : state_(state), task_(task), workload_(workload), target_(target), predict_(predict) {}
 
   std::vector<Prediction> Predict(std::span<const Candidate* const> candidates) const override {
-    const std::size_t columns = FeatureNames().size();
+    const std::size_t columns = FeatureNames(target_.kind).size();
     flat_.resize(candidates.size() * columns);
     for (std::size_t i = 0; i < candidates.size(); ++i) {
       const Candidate& candidate = *candidates[i];

@@ -4,20 +4,15 @@
 #include <cmath>
 
 #include "cost_model/internal/costs.h"
+#include "cost_model/internal/cuda_features.h"
 #include "cost_model/internal/feature_list.h"
+#include "cost_model/internal/feature_values.h"
 #include "cost_model/internal/footprint.h"
 #include "cost_model/internal/nest.h"
 #include "cost_model/prior.h"
 
 namespace kindred {
 namespace {
-
-double Log(double x) { return std::log2(1 + std::max(0.0, x)); }
-
-double LogRatio(double x, double to) {
-  if (!(x > 0)) return -12;
-  return std::clamp(std::log2(x / std::max(to, 1e-30)), -12.0, 20.0);
-}
 
 struct Scratch {
   Nest nest;
@@ -36,7 +31,9 @@ class Extractor {
         out_(out) {}
 
   void Run() {
-    DescribeWorkload();
+    DescribeWorkload(workload_, target_, out_);
+    flop_ = static_cast<double>(Flop(workload_));
+    roofline_ns_ = RooflineNs(workload_, target_);
     Times();
     Whole();
     Build();
@@ -49,7 +46,6 @@ class Extractor {
     out_[static_cast<std::size_t>(feature)] = static_cast<float>(value);
   }
 
-  void DescribeWorkload();
   void Times();
   void Whole();
   void Build();
@@ -65,48 +61,6 @@ class Extractor {
   double roofline_ns_ = 1;
   double flop_ = 0;
 };
-
-void Extractor::DescribeWorkload() {
-  flop_ = static_cast<double>(Flop(workload_));
-  const double bytes = static_cast<double>(CompulsoryBytes(workload_));
-  roofline_ns_ = RooflineNs(workload_, target_);
-  Set(kLogFlop, Log(flop_));
-  Set(kLogBytes, Log(bytes));
-  Set(kIntensity, LogRatio(flop_ + 1, bytes));
-  Set(kLogRoofline, Log(roofline_ns_));
-  Set(kMemoryBound, LogRatio(bytes / target_.memory_gbps, flop_ / target_.peak_f32_gflops + 1));
-  Set(kStages, static_cast<double>(workload_.stages.size()));
-  const Stage* anchor = nullptr;
-  double most = -1;
-  for (const Stage& stage : workload_.stages) {
-    double points = 1;
-    for (const Axis& axis : stage.axes) points *= static_cast<double>(axis.extent.value);
-    if (points > most) {
-      most = points;
-      anchor = &stage;
-    }
-  }
-  if (!anchor) return;
-  Set(kElementBytes, ByteSize(workload_.tensors[static_cast<std::size_t>(anchor->tensor)].type));
-  const auto extent = [&](int from_end, int begin, int end) {
-    const int at = end - 1 - from_end;
-    return at >= begin
-               ? Log(static_cast<double>(anchor->axes[static_cast<std::size_t>(at)].extent.value))
-               : 0;
-  };
-  const int spatial = anchor->spatial, all = static_cast<int>(anchor->axes.size());
-  Set(kSpatial0, extent(0, 0, spatial));
-  Set(kSpatial1, extent(1, 0, spatial));
-  Set(kSpatial2, extent(2, 0, spatial));
-  Set(kReduction0, extent(0, spatial, all));
-  Set(kReduction1, extent(1, spatial, all));
-  double rest = 0;
-  for (int i = 3; i < spatial; ++i) rest += extent(i, 0, spatial);
-  Set(kSpatialRest, rest);
-  rest = 0;
-  for (int i = 2; i < all - spatial; ++i) rest += extent(i, spatial, all);
-  Set(kReductionRest, rest);
-}
 
 void Extractor::Times() {
   const double rate = costs_.slots_per_ns * costs_.threads_used;
@@ -271,13 +225,20 @@ void Extractor::Next(const StatementCost& cost) {
 
 }  // namespace
 
-std::span<const std::string_view> FeatureNames() { return kFeatureNames; }
+std::span<const std::string_view> FeatureNames(DeviceKind kind) {
+  return std::span(kFeatureNames)
+      .first(kind == DeviceKind::kCuda ? kCudaFeatureCount : kCpuFeatureCount);
+}
 
 std::vector<float> ExtractFeatures(const Program& program, const Workload& canonical,
                                    const Target& target) {
   static thread_local Scratch scratch;  // its tables keep their memory from program to program
-  std::vector<float> features(kFeatureCount, 0.0f);
+  std::vector<float> features(FeatureNames(target.kind).size(), 0.0f);
   scratch.nest.Build(program);
+  if (target.kind == DeviceKind::kCuda) {
+    ExtractCudaFeatures(scratch.nest, canonical, target, features);
+    return features;
+  }
   scratch.footprint.Build(scratch.nest);
   EstimateCosts(scratch.nest, target, scratch.costs);
   Extractor(scratch, canonical, target, features).Run();

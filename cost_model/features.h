@@ -12,8 +12,9 @@
 
 namespace kindred {
 
-// Every program gives the same number of features in the same order; names for reports.
-std::span<const std::string_view> FeatureNames();
+// Every program for a kind of device gives the same number of features in the same order; names for
+// reports. Those of CPUs are the first of those of CUDA.
+std::span<const std::string_view> FeatureNames(DeviceKind kind);
 
 std::vector<float> ExtractFeatures(const Program& program, const Workload& canonical,
                                    const Target& target);

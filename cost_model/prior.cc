@@ -32,15 +32,17 @@ double RooflineNs(const Workload& canonical, const Target& target) {
   const DataType type = WorkType(canonical);
   const double peak = type == DataType::kF64 ? target.peak_f64_gflops : target.peak_f32_gflops;
   const double compute = static_cast<double>(Flop(canonical)) / std::max(peak, 1e-3);
-  // Runs are hot: data that fit a cache come from there.
   const double bytes = static_cast<double>(CompulsoryBytes(canonical));
   double gbps = target.memory_gbps;
-  if (bytes <= static_cast<double>(target.l1_bytes))
-    gbps = target.l1_gbps;
-  else if (bytes <= static_cast<double>(target.l2_bytes))
-    gbps = target.l2_gbps;
-  else if (bytes <= 0.5 * static_cast<double>(target.l3_bytes))
-    gbps = std::sqrt(target.l2_gbps * target.memory_gbps);
+  // Runs on CPUs are hot: data that fit a cache come from there. On CUDA devices they are cold.
+  if (target.kind == DeviceKind::kCpu) {
+    if (bytes <= static_cast<double>(target.l1_bytes))
+      gbps = target.l1_gbps;
+    else if (bytes <= static_cast<double>(target.l2_bytes))
+      gbps = target.l2_gbps;
+    else if (bytes <= 0.5 * static_cast<double>(target.l3_bytes))
+      gbps = std::sqrt(target.l2_gbps * target.memory_gbps);
+  }
   return std::max({compute, bytes / std::max(gbps, 1e-3), 1.0});
 }
 

@@ -10,11 +10,11 @@
 
 #include "cost_model/family_models.h"
 #include "cost_model/prior.h"
-#include "schedules/emit_c.h"
-#include "schedules/lower_naive.h"
+#include "schedules/emit_kernel.h"
 #include "schedules/text_form.h"
 #include "search/searcher.h"
 #include "tuner/families.h"
+#include "tuner/plain_program.h"
 #include "tuner/record_mapping.h"
 #include "tuner/version.h"
 
@@ -47,8 +47,19 @@ KernelPackage Begin(const Asked& asked, MatchLevel match) {
 }
 
 json Device(const Target& target) {
+  if (target.kind == DeviceKind::kCuda)
+    return {{"model", target.model}, {"arch", target.gpu.arch}, {"sms", target.gpu.sms}};
   return {
       {"model", target.model}, {"vector_bytes", target.vector_bytes}, {"threads", target.threads}};
+}
+
+// Whether a kernel of one is as good on the other, as far as its description tells. GPUs of a kind
+// are alike whatever they are called: "cuda:1" was measured where "h200" is asked for.
+bool Alike(const TargetRecord& record, const Target& other, const Target& asked) {
+  if (other.kind != asked.kind) return false;
+  if (asked.kind == DeviceKind::kCuda)
+    return other.gpu.arch == asked.gpu.arch && other.gpu.sms == asked.gpu.sms;
+  return record.name == asked.id && other.vector_bytes == asked.vector_bytes;
 }
 
 Result<KernelPackage> FromTrial(const Asked& asked, const TrialRecord& trial, MatchLevel match,
@@ -87,7 +98,7 @@ Result<KernelPackage> FromCandidate(const Asked& asked, const Candidate& candida
                                     const Prediction& prediction, MatchLevel match,
                                     json provenance) {
   KernelPackage package = Begin(asked, match);
-  package.kernel = EmitC(*candidate.program, asked.canonical.workload, asked.query.target);
+  package.kernel = EmitKernel(*candidate.program, asked.canonical.workload, asked.query.target);
   package.validated = false;
   package.schedule = nlohmann::ordered_json::parse(PathToJson(candidate.path), nullptr, false);
   package.arguments = AskersArguments(package.kernel, asked.query.workload, asked.canonical);
@@ -105,7 +116,8 @@ Result<KernelPackage> FromCandidate(const Asked& asked, const Candidate& candida
 bool Admits(const Asked& asked, const Candidate& candidate) {
   const Constraints& constraints = asked.query.constraints;
   return constraints.empty() ||
-         constraints.Admit(EmitC(*candidate.program, asked.canonical.workload, asked.query.target));
+         constraints.Admit(
+             EmitKernel(*candidate.program, asked.canonical.workload, asked.query.target));
 }
 
 // The fastest schedule of the log on a target whose kernel the constraints admit.
@@ -205,14 +217,16 @@ Result<std::vector<Candidate>> SearchedCandidates(const Asked& asked, const Spac
     std::erase_if(candidates, [&](const Candidate& c) { return !Admits(asked, c); });
     if (!candidates.empty()) return candidates;
   }
+  KINDRED_TRY(Program program, PlainProgram(asked.canonical.workload, asked.query.target));
   Candidate plain;
-  plain.program = std::make_shared<const Program>(LowerNaive(asked.canonical.workload));
+  plain.program = std::make_shared<const Program>(std::move(program));
   if (!Admits(asked, plain)) {
-    const KernelSource kernel = EmitC(*plain.program, asked.canonical.workload, asked.query.target);
-    return Unsupported(
-        fmt::format("no kernel meets the constraints: none of those tried does, and the plain loop "
-                    "nest needs {} bytes of workspace; allow more of it, or packed weights",
-                    kernel.workspace_bytes));
+    const KernelSource kernel =
+        EmitKernel(*plain.program, asked.canonical.workload, asked.query.target);
+    return Unsupported(fmt::format(
+        "no kernel meets the constraints: none of those tried does, and {} needs {} bytes "
+        "of workspace; allow more of it, or packed weights",
+        PlainProgramName(asked.query.target), kernel.workspace_bytes));
   }
   return std::vector<Candidate>{std::move(plain)};
 }
@@ -242,9 +256,9 @@ Result<std::optional<KernelPackage>> MeasuredAnswer(const Asked& asked) {
   if (exact) return FromTrial(asked, *exact, MatchLevel::kExact, target);
   KINDRED_TRY(const auto targets, asked.log->Targets());
   for (const TargetRecord& other : targets) {
-    if (other.id == asked.target_id || other.name != target.id) continue;
+    if (other.id == asked.target_id) continue;
     KINDRED_TRY(const Target device, ToTarget(other));
-    if (device.vector_bytes != target.vector_bytes || device.kind != target.kind) continue;
+    if (!Alike(other, device, target)) continue;
     KINDRED_TRY(const auto trial, BestAdmitted(asked, other.id));
     if (trial) return FromTrial(asked, *trial, MatchLevel::kDevice, device);
   }
@@ -290,7 +304,7 @@ Asked BeginAsking(const TuningLog* log, const KernelQuery& query) {
 
 Result<KernelPackage> AnswerQuery(const TuningLog* log, const KernelQuery& given) {
   KernelQuery query = given;
-  KINDRED_TRY(query.workload, query.constraints.Narrow(std::move(query.workload)));
+  KINDRED_TRY(query.workload, query.constraints.Narrow(std::move(query.workload), query.target));
   Asked asked = BeginAsking(log, query);
   if (log != nullptr) {
     KINDRED_TRY(asked.epoch, log->Epoch());

@@ -3,7 +3,7 @@
 // In order: measured here (exact), measured on a like device (device), a family member's winner
 // carried over (sibling), the cost models' best of a search without measurements (predicted), the
 // analytic prior's (default). Where constraints leave nothing
-// else, the plain loop nest answers.
+// else, the plain program answers.
 #pragma once
 
 #include <optional>
@@ -26,7 +26,7 @@ struct KernelQuery {
 
 // `log` may be nullptr: nothing was ever measured. Errors: those of the log; kUnsupported for a
 // workload that cannot be lowered, for a dialect that does not
-// exist, and for constraints that not even the plain loop nest meets.
+// exist, and for constraints that not even the plain program meets.
 Result<KernelPackage> AnswerQuery(const TuningLog* log, const KernelQuery& query);
 
 struct RankedSchedule {

@@ -8,6 +8,7 @@
 #include <CLI/CLI.hpp>
 
 #include "tuner/commands/commands.h"
+#include "tuner/targets.h"
 #include "tuner/version.h"
 
 namespace kindred {
@@ -70,7 +71,7 @@ void AddTune(CLI::App& app, std::function<int()>& run) {
   auto* command = app.add_subcommand("tune", "Tune models and workloads; results go into the log");
   auto o = std::make_shared<TuneCommand>();
   command->add_option("inputs", o->inputs, "MODEL.onnx, WORKLOAD.kd or ZOO.json")->required();
-  command->add_option("--target", o->target, "cpu or cpu:threads=N")->capture_default_str();
+  command->add_option("--target", o->target, TargetNames())->capture_default_str();
   command->add_option("--threads", o->threads, "Shorthand for --target cpu:threads=N")
       ->check(CLI::Range(1, 1024));
   command->add_option("--trials", o->options.trials, "Total number of trials over all subgraphs")
@@ -122,7 +123,10 @@ void AddQuery(CLI::App& app, std::function<int()>& run) {
       ->required();
   AddModelOptions(*command, o->models);
   command->add_option("--log", o->log, "Tuning log (default: kindred.db where that exists)");
-  command->add_option("--target", o->target, "cpu or cpu:threads=N")->capture_default_str();
+  command->add_option("--target", o->target, TargetNames())->capture_default_str();
+  command->add_option(
+      "--cubin", o->cubin,
+      "Write what NVRTC makes of the kernel for the GPU's architecture to this file");
   auto epoch = std::make_shared<std::int64_t>(-1);
   command->add_option("--epoch", *epoch, "Answer as of this epoch of the log")
       ->check(WholeNumber(INT64_MAX));
@@ -141,8 +145,7 @@ void AddServe(CLI::App& app, std::function<int()>& run) {
       ->capture_default_str();
   command->add_option("--listen", o->listen, "Loopback address and port; port 0 takes any free one")
       ->capture_default_str();
-  command
-      ->add_option("--target", o->target, "Probed before the first request: cpu or cpu:threads=N")
+  command->add_option("--target", o->target, "Probed before the first request: " + TargetNames())
       ->capture_default_str();
   command->add_option(
       "--cache", o->cache,
@@ -187,7 +190,8 @@ void AddExplain(CLI::App& app, std::function<int()>& run) {
   auto o = std::make_shared<ExplainCommand>();
   command->add_option("key", o->key, "The workload's key")->required();
   command->add_option("--log", o->log, "Tuning log")->capture_default_str();
-  command->add_option("--target", o->target, "cpu, cpu:threads=N, or a device of the log")
+  command
+      ->add_option("--target", o->target, "A target's name, or a device of the log (cpu@1f0c2d3e)")
       ->capture_default_str();
   command->add_flag("--json", o->json,
                     "Print one JSON object on standard output and nothing else there");
@@ -224,7 +228,7 @@ void AddPredict(CLI::App& app, std::function<int()>& run) {
       ->capture_default_str();
   command->add_option("--log", o->log,
                       "Tuning log (default: kindred.db where that exists, or with --measure)");
-  command->add_option("--target", o->target, "cpu or cpu:threads=N")->capture_default_str();
+  command->add_option("--target", o->target, TargetNames())->capture_default_str();
   command->footer(
       "Error bars: a measured median lies in its own with 95% confidence; a predicted time with 90%, "
       "as far as the cost models' errors so far tell. Of ranked schedules, the factor that one "
@@ -310,10 +314,10 @@ void AddLog(CLI::App& app, std::function<int()>& run) {
 }
 
 void AddDevice(CLI::App& app, std::function<int()>& run) {
-  auto* command = app.add_subcommand(
-      "device", "What the target offers: cores, vectors, caches, measured peaks");
+  auto* command =
+      app.add_subcommand("device", "What the target offers: cores or SMs, vectors, caches, peaks");
   auto o = std::make_shared<DeviceCommand>();
-  command->add_option("--target", o->target, "cpu or cpu:threads=N")->capture_default_str();
+  command->add_option("target,--target", o->target, TargetNames())->capture_default_str();
   command->add_flag("--probe", o->probe,
                     "Measure the peaks anew, e.g. after a first time on a busy machine; logs that "
                     "know the target keep theirs");

@@ -16,10 +16,11 @@ std::string Constraints::Text() const {
   return text;
 }
 
-Result<Workload> Constraints::Narrow(Workload workload) const {
-  if (!dialects.empty() && std::find(dialects.begin(), dialects.end(), "c") == dialects.end())
-    return Unsupported(fmt::format("there are no kernels of the dialects '{}'; there is c",
-                                   fmt::join(dialects, "', '")));
+Result<Workload> Constraints::Narrow(Workload workload, const Target& target) const {
+  const std::string own = target.kind == DeviceKind::kCuda ? "cuda" : "c";
+  if (!dialects.empty() && std::find(dialects.begin(), dialects.end(), own) == dialects.end())
+    return Unsupported(fmt::format("there are no kernels for {} of the dialects '{}'; there is {}",
+                                   target.id, fmt::join(dialects, "', '"), own));
   NumericContract& contract = workload.contract;
   if (allow) {
     contract.tf32 = contract.tf32 && allow->tf32;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "schedules/kernel.h"
+#include "schedules/target.h"
 #include "schedules/workload.h"
 
 namespace kindred {
@@ -25,8 +26,9 @@ struct Constraints {
   // The same text for equal constraints.
   std::string Text() const;
 
-  // The workload under the narrower contract. Error (kUnsupported): no dialect of these exists.
-  Result<Workload> Narrow(Workload workload) const;
+  // The workload under the narrower contract. Error (kUnsupported): kernels for the target are in
+  // none of these dialects.
+  Result<Workload> Narrow(Workload workload, const Target& target) const;
   // Whether the kernel, of a workload that Narrow gave, will do.
   bool Admit(const KernelSource& kernel) const;
 };

@@ -1,6 +1,8 @@
 #include "tuner/kernel_package.h"
 
 #include <algorithm>
+#include <array>
+#include <utility>
 
 namespace kindred {
 namespace {
@@ -46,7 +48,68 @@ json ArgumentToJson(const KernelArgument& argument, std::size_t position, const 
   return a;
 }
 
+using Parameter = KernelStep::Parameter;
+
+constexpr std::array<std::pair<Parameter::Kind, std::string_view>, 3> kParameterKinds = {
+    {{Parameter::Kind::kArgument, "argument"},
+     {Parameter::Kind::kWorkspace, "workspace"},
+     {Parameter::Kind::kExtent, "extent"}}};
+
+// A number, {"extent": I}, or {"op", "args"}.
+json SizeToJson(const Expr& e) {
+  if (e.op == Op::kInt) return e.integer;
+  if (e.op == Op::kExtent) return {{"extent", e.index}};
+  json args = json::array();
+  for (const ExprPtr& arg : e.args) args.push_back(SizeToJson(*arg));
+  return {{"op", Name(e.op)}, {"args", std::move(args)}};
+}
+
+// json's exceptions leave it.
+ExprPtr SizeFromJson(const json& size) {
+  if (size.is_number()) return IntExpr(size.get<std::int64_t>());
+  if (size.contains("extent")) return ExtentExpr(size.at("extent").get<int>());
+  const std::string name = size.at("op");
+  const json& args = size.at("args");
+  for (const Op op : {Op::kAdd, Op::kSub, Op::kMul, Op::kDiv, Op::kMod, Op::kMin, Op::kMax})
+    if (Name(op) == name) return BinaryExpr(op, SizeFromJson(args.at(0)), SizeFromJson(args.at(1)));
+  return UnaryExpr(Op::kNeg, SizeFromJson(args.at(0)));
+}
+
+json LaunchToJson(const KernelStep& step) {
+  json parameters = json::array();
+  for (const Parameter& parameter : step.parameters)
+    for (const auto& [kind, name] : kParameterKinds)
+      if (kind == parameter.kind)
+        parameters.push_back({{"kind", name}, {"value", parameter.value}});
+  json grid = json::array();
+  for (const ExprPtr& size : step.grid) grid.push_back(SizeToJson(*size));
+  return {{"kind", "launch"},
+          {"entry", step.entry},
+          {"when", "each run"},
+          {"grid", std::move(grid)},
+          {"block", step.block},
+          {"shared_bytes", step.shared_bytes},
+          {"parameters", std::move(parameters)}};
+}
+
+KernelStep LaunchFromJson(const json& launch) {
+  KernelStep step;
+  step.entry = launch.at("entry");
+  for (std::size_t i = 0; i < step.grid.size(); ++i)
+    step.grid[i] = SizeFromJson(launch.at("grid").at(i));
+  step.block = launch.at("block");
+  step.shared_bytes = launch.at("shared_bytes");
+  for (const json& p : launch.at("parameters"))
+    for (const auto& [kind, name] : kParameterKinds)
+      if (p.at("kind") == name) step.parameters.push_back({kind, p.at("value")});
+  return step;
+}
+
 }  // namespace
+
+std::string_view Name(KernelSource::Language language) {
+  return language == KernelSource::Language::kC ? "c" : "cuda";
+}
 
 std::string_view Name(MatchLevel level) {
   switch (level) {
@@ -61,12 +124,29 @@ std::string_view Name(MatchLevel level) {
 
 json StepsToJson(const KernelSource& kernel) {
   json steps = json::array();
+  for (const KernelStep& step : kernel.steps) steps.push_back(LaunchToJson(step));
+  if (kernel.language == KernelSource::Language::kCuda) return steps;
   if (!kernel.prepare_entry.empty())
     steps.push_back({{"kind", "prepare"},
                      {"entry", kernel.prepare_entry},
                      {"when", "once, when the weights are known"}});
   steps.push_back({{"kind", "launch"}, {"entry", kernel.entry}, {"when", "each run"}});
   return steps;
+}
+
+Result<void> StepsFromJson(const json& steps, KernelSource& kernel) {
+  try {
+    for (const json& step : steps) {
+      if (kernel.language == KernelSource::Language::kCuda)
+        kernel.steps.push_back(LaunchFromJson(step));
+      else
+        (step.at("kind") == "prepare" ? kernel.prepare_entry : kernel.entry) = step.at("entry");
+    }
+  } catch (const json::exception& error) {
+    return BadInput(std::string("a kernel's steps are damaged: ") + error.what());
+  }
+  if (!kernel.steps.empty()) kernel.entry = kernel.steps.front().entry;
+  return {};
 }
 
 json ArgumentsToJson(const KernelSource& kernel, const Workload& workload) {
@@ -124,6 +204,7 @@ nlohmann::ordered_json ToJson(const KernelPackage& package) {
   out["match"] = Name(package.match);
   out["validated"] = package.validated;
   out["schedule"] = package.schedule;
+  out["language"] = Name(package.kernel.language);
   out["source"] = package.kernel.code;
   out["steps"] = StepsToJson(package.kernel);
   out["arguments"] = package.arguments;

@@ -37,12 +37,20 @@ struct KernelPackage {
   std::int64_t epoch = 0;
 };
 
-// {"key", "target", "match", "validated", "schedule", "source", "steps", "arguments",
+std::string_view Name(KernelSource::Language language);  // "c", "cuda"
+
+// {"key", "target", "match", "validated", "schedule", "language", "source", "steps", "arguments",
 //  "workspace_bytes", "statistics", "provenance", "epoch"}
 nlohmann::ordered_json ToJson(const KernelPackage& package);
 
-// [{"kind": "prepare" | "launch", "entry", "when"}], in order.
+// [{"kind": "prepare" | "launch", "entry", "when"}], in order. CUDA: launches, one after the other
+// on one stream, with "grid" and "block" (x, y, z), "shared_bytes" (dynamic) and "parameters"
+// [{"kind": "argument" | "workspace" | "extent", "value"}]: the buffer's place, the offset in the
+// workspace in bytes, the place of the symbolic extent (64-bit). A size that depends on extents is
+// {"extent": I} or {"op", "args"}, dividing towards minus infinity.
 nlohmann::json StepsToJson(const KernelSource& kernel);
+// Fills entries and steps of a kernel whose language is set.
+Result<void> StepsFromJson(const nlohmann::json& steps, KernelSource& kernel);
 
 // One object per buffer of the entry, in order: {"position", "name", "access", "type", "shape",
 // "elements", "layout", "tensor"}. Names and shapes are those of `workload`, which the kernel's

@@ -36,6 +36,24 @@ std::optional<Status> StatusNamed(const std::string& name) {
   return std::nullopt;
 }
 
+json CpuFingerprint(const Target& t) {
+  return {{"model", t.model},
+          {"cores", t.cores},
+          {"threads", t.threads},
+          {"vector_bytes", t.vector_bytes},
+          {"vector_registers", t.vector_registers},
+          {"l1_bytes", t.l1_bytes},
+          {"l2_bytes", t.l2_bytes}};
+}
+
+json CudaFingerprint(const Target& t) {
+  return {{"model", t.model},
+          {"arch", t.gpu.arch},
+          {"sms", t.gpu.sms},
+          {"shared_bytes_per_sm", t.gpu.shared_bytes_per_sm},
+          {"l2_bytes", t.l2_bytes}};
+}
+
 }  // namespace
 
 std::int64_t NowMs() {
@@ -44,14 +62,10 @@ std::int64_t NowMs() {
 }
 
 TargetRecord ToRecord(const Target& t) {
-  const json fingerprint = {{"model", t.model},
-                            {"cores", t.cores},
-                            {"threads", t.threads},
-                            {"vector_bytes", t.vector_bytes},
-                            {"vector_registers", t.vector_registers},
-                            {"l1_bytes", t.l1_bytes},
-                            {"l2_bytes", t.l2_bytes}};
+  const bool cuda = t.kind == DeviceKind::kCuda;
   TargetRecord record;
+  const json fingerprint = cuda ? CudaFingerprint(t) : CpuFingerprint(t);
+  record.cache_state = cuda ? "cold" : "hot";
   record.name = t.id;
   record.fingerprint = fingerprint.dump();
   record.description = TargetToJson(t).dump();
@@ -83,7 +97,7 @@ KernelRecord ToRecord(const KernelSource& kernel, const Workload& canonical) {
   KernelRecord record;
   record.code = kernel.code;
   json package;
-  package["language"] = kernel.language == KernelSource::Language::kC ? "c" : "cuda";
+  package["language"] = Name(kernel.language);
   package["steps"] = StepsToJson(kernel);
   package["arguments"] = ArgumentsToJson(kernel, canonical);
   package["workspace_bytes"] = kernel.workspace_bytes;
@@ -101,8 +115,7 @@ Result<KernelSource> ToKernel(const KernelRecord& record) {
     kernel.code = record.code;
     kernel.language =
         package.at("language") == "c" ? KernelSource::Language::kC : KernelSource::Language::kCuda;
-    for (const json& step : package.at("steps"))
-      (step.at("kind") == "prepare" ? kernel.prepare_entry : kernel.entry) = step.at("entry");
+    KINDRED_CHECK(StepsFromJson(package.at("steps"), kernel));
     KINDRED_TRY(kernel.arguments, ArgumentsFromJson(package.at("arguments")));
     kernel.workspace_bytes = package.at("workspace_bytes");
     kernel.compiler = package.at("compiler");
@@ -139,6 +152,12 @@ TrialRecord ToRecord(const TrialOrigin& origin, const Candidate& candidate,
                        {"spill_bytes", outcome.facts.spill_bytes},
                        {"shared_bytes", outcome.facts.shared_bytes}}
                       .dump();
+  r.cache_state = outcome.Timed() ? (outcome.cold ? "cold" : "hot") : origin.cache_state;
+  if (!outcome.timer.empty())
+    r.conditions = json{{"timer", outcome.timer},
+                        {"sm_clock_mhz", outcome.sm_clock_mhz},
+                        {"throttled", outcome.throttled}}
+                       .dump();
   r.kernel = origin.kernel;
   r.compiler = outcome.compiler.empty() ? kernel.compiler : outcome.compiler;
   r.flags = Joined(kernel.flags);
@@ -171,6 +190,13 @@ Result<Outcome> ToOutcome(const TrialRecord& record) {
     outcome.facts.registers = facts.value("registers", std::int64_t{0});
     outcome.facts.spill_bytes = facts.value("spill_bytes", std::int64_t{0});
     outcome.facts.shared_bytes = facts.value("shared_bytes", std::int64_t{0});
+  }
+  outcome.cold = record.cache_state == "cold";
+  const json conditions = json::parse(record.conditions, nullptr, false);
+  if (conditions.is_object()) {
+    outcome.timer = conditions.value("timer", "");
+    outcome.sm_clock_mhz = conditions.value("sm_clock_mhz", 0.0);
+    outcome.throttled = conditions.value("throttled", "");
   }
   return outcome;
 }

@@ -32,7 +32,8 @@ struct TrialOrigin {
   std::string target;    // record id
   std::string searcher;
   double predicted_ns = 0;
-  std::string kernel;  // hash
+  std::string kernel;               // hash
+  std::string cache_state = "hot";  // the target's: that of trials which were not timed
 };
 TrialRecord ToRecord(const TrialOrigin& origin, const Candidate& candidate,
                      const KernelSource& kernel, const Outcome& outcome);

@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "cost_model/features.h"
-#include "schedules/emit_c.h"
-#include "schedules/lower_naive.h"
+#include "schedules/emit_kernel.h"
+#include "tuner/plain_program.h"
 #include "tuner/record_mapping.h"
 
 namespace kindred {
@@ -148,12 +148,12 @@ Result<void> TuningSession::MeasureUntuned(const std::function<bool()>& stop, Pr
     state.done = static_cast<std::int64_t>(i);
     state.total = static_cast<std::int64_t>(tasks_.size());
     progress.Show(state);
-    if (const double seconds = UntunedSeconds(task.canonical.workload);
+    if (const double seconds = UntunedSeconds(task.canonical.workload, target_);
         seconds > options_.limits.untuned_s) {
       task.untuned_message = fmt::format("one run may take {:.0f} s", seconds);
     } else {
-      const KernelSource kernel =
-          EmitC(LowerNaive(task.canonical.workload), task.canonical.workload, target_);
+      KINDRED_TRY(const Program plain, PlainProgram(task.canonical.workload, target_));
+      const KernelSource kernel = EmitKernel(plain, task.canonical.workload, target_);
       MeasureJob job;
       job.workload = &task.canonical.workload;
       job.candidates = {&kernel, 1};
@@ -173,8 +173,8 @@ Result<void> TuningSession::MeasureUntuned(const std::function<bool()>& stop, Pr
         task.untuned_message = fmt::format("{}: {}", Name(outcome.status), outcome.message);
     }
     if (!task.untuned_message.empty())
-      progress.Note(
-          fmt::format("{}: the plain loop nest is not timed: {}", task.name, task.untuned_message));
+      progress.Note(fmt::format("{}: {} is not timed: {}", task.name, PlainProgramName(target_),
+                                task.untuned_message));
     LogBatch batch;
     batch.tasks.push_back(TaskRow(i));
     KINDRED_CHECK(log_.Append(batch));
@@ -290,7 +290,8 @@ Result<void> TuningSession::MeasureRound(int index, Round& round, const std::fun
   {
     Stopwatch watch(times_.search_s);
     for (const Candidate& candidate : round.candidates)
-      round.kernels.push_back(EmitC(*candidate.program, round.task->canonical.workload, target_));
+      round.kernels.push_back(
+          EmitKernel(*candidate.program, round.task->canonical.workload, target_));
   }
   Result<void> stored;
   MeasureJob job;
@@ -333,6 +334,7 @@ Result<void> TuningSession::Store(const Round& round, const Outcome& outcome) {
   origin.workload = task.key;
   origin.target = target_record_.id;
   origin.searcher = options_.searcher;
+  origin.cache_state = target_record_.cache_state;
   origin.predicted_ns = round.predicted_ns[index];
   batch.kernels.push_back(ToRecord(kernel, task.canonical.workload));
   origin.kernel = batch.kernels.back().hash;

@@ -49,8 +49,10 @@ TaskRecord TuningSession::TaskRow(std::size_t index) const {
   record.uses = UsesToJson(task.uses).dump();
   record.weight = task.weight;
   record.untuned_ns = task.untuned_ns;
-  json untuned = {
-      {"message", task.untuned_message}, {"compiler", "gcc"}, {"flags", "-O3 -march=native"}};
+  const bool cuda = target_.kind == DeviceKind::kCuda;
+  json untuned = {{"message", task.untuned_message},
+                  {"compiler", cuda ? "nvrtc" : "gcc"},
+                  {"flags", cuda ? "" : "-O3 -march=native"}};
   if (!task.left_out.empty()) untuned["left_out"] = task.left_out;
   record.untuned = untuned.dump();
   return record;

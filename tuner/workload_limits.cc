@@ -31,7 +31,8 @@ double MeasuringBytes(const Workload& workload) {
          kReferenceElementBytes * std::min(computed, static_cast<double>(kReferenceElementLimit));
 }
 
-double UntunedSeconds(const Workload& workload) {
+double UntunedSeconds(const Workload& workload, const Target& target) {
+  if (target.kind == DeviceKind::kCuda) return 100 * RooflineNs(workload, target) / 1e9;
   return static_cast<double>(Flop(workload)) / 1e9;
 }
 

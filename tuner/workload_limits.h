@@ -11,15 +11,16 @@ namespace kindred {
 struct WorkloadLimits {
   double memory_bytes = 0;  // of a worker; 0: no bound
   double run_s = 20;        // of one run of a candidate
-  double untuned_s = 100;   // of one run of the plain loop nest
+  double untuned_s = 100;   // of one run of the plain program
 };
 
 // Bytes that a worker holds at once, about: all tensors, weights a second time (packed), the
 // reference.
 double MeasuringBytes(const Workload& workload);
 
-// Seconds of one run of the plain loop nest where it is slow: an operation takes a nanosecond.
-double UntunedSeconds(const Workload& workload);
+// Seconds of one run of the plain program where it is slow: an operation takes a nanosecond on a
+// CPU, a hundred times what the peak allows on a GPU.
+double UntunedSeconds(const Workload& workload, const Target& target);
 
 // Why no candidate can be measured within the limits; empty: it can.
 std::string WhyNotTunable(const Workload& canonical, const Target& target,

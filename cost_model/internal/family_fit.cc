@@ -33,7 +33,7 @@ double FamilyModels::State::WeightOf(const TrainingRow& row) const {
 
 void FamilyModels::State::AddLayers(int family, std::span<const float> features,
                                     std::span<double> margins, std::span<double> doubt) {
-  const std::size_t columns = FeatureNames().size();
+  const std::size_t columns = FeatureNames(target.kind).size();
   if (!pooled.members.empty()) Keep(pooled.members[0].AddTo(features, columns, margins));
   std::fill(doubt.begin(), doubt.end(), 0.0);
   const auto found = families.find(family);
@@ -119,7 +119,7 @@ std::vector<std::size_t> FamilyModels::State::Chosen(std::vector<std::size_t> fr
 
 TrainingRows FamilyModels::State::Gather(const std::vector<std::size_t>& chosen) const {
   TrainingRows data;
-  data.columns = FeatureNames().size();
+  data.columns = FeatureNames(target.kind).size();
   data.features.reserve(chosen.size() * data.columns);
   for (const std::size_t i : chosen) {
     const TrainingRow& row = rows[i];

@@ -14,9 +14,9 @@ Error DamagedModels() {
   return BadInput("the saved cost models are damaged; delete them, they are learned anew");
 }
 
-std::string FeatureVersion() {
+std::string FeatureVersion(DeviceKind kind) {
   std::string names;
-  for (const std::string_view name : FeatureNames()) names.append(name).push_back(',');
+  for (const std::string_view name : FeatureNames(kind)) names.append(name).push_back(',');
   return HashOf(names).Hex();
 }
 
@@ -36,9 +36,12 @@ std::string FamilyModels::Save() const {
     return nlohmann::json{
         {"rows", ensemble.rows}, {"error", ensemble.error.mean}, {"members", members}};
   };
-  nlohmann::json saved = {{"format", "kindred-models"},     {"version", kFormatVersion},
-                          {"features", FeatureVersion()},   {"target", state_->target.id},
-                          {"pooled", pack(state_->pooled)}, {"families", nlohmann::json::array()}};
+  nlohmann::json saved = {{"format", "kindred-models"},
+                          {"version", kFormatVersion},
+                          {"features", FeatureVersion(state_->target.kind)},
+                          {"target", state_->target.id},
+                          {"pooled", pack(state_->pooled)},
+                          {"families", nlohmann::json::array()}};
   for (const auto& [id, family] : state_->families) {
     nlohmann::json packed = pack(family);
     packed["id"] = id;
@@ -53,7 +56,7 @@ Result<void> FamilyModels::Load(std::string_view blob) try {
   const Error broken = DamagedModels();
   if (!saved.is_object() || saved.value("format", "") != "kindred-models") return broken;
   if (saved.value("version", 0) != kFormatVersion ||
-      saved.value("features", "") != FeatureVersion())
+      saved.value("features", "") != FeatureVersion(state_->target.kind))
     return Unsupported(
         "the saved cost models are of another version of Kindred; delete them, they are learned "
         "anew");

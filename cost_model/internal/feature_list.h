@@ -1,4 +1,6 @@
-// The features in their order. Changing the list changes kFeatureCount and FeatureVersion(); models
+// The features in their order. A program for a CPU has the first list; one for CUDA has both, and
+// of the first list only what tells of the workload, of the whole program and of the total time
+// (the others are zero). Changing a list changes the version of what was learned from it: models
 // saved with another list are refused.
 //
 // "time" features are log2(estimated time / roofline time), clipped to [-12, 20]; "log" ones log2(1
@@ -111,18 +113,68 @@
   X(kNextStrided, "next.strided_share")                \
   X(kNextTrip, "next.log_trip")
 
+// CUDA: "launch" is the one that takes longest; shares are of 1; "to_limit" is log2 of a quotient.
+#define KINDRED_CUDA_FEATURES(X)                                \
+  /* estimated times of the whole program */                    \
+  X(kCudaTimeIssue, "cuda.time.issue")                          \
+  X(kCudaTimeF32, "cuda.time.f32")                              \
+  X(kCudaTimeF64, "cuda.time.f64")                              \
+  X(kCudaTimeInteger, "cuda.time.integer")                      \
+  X(kCudaTimeMath, "cuda.time.math")                            \
+  X(kCudaTimeShared, "cuda.time.shared_memory")                 \
+  X(kCudaTimeL1, "cuda.time.l1")                                \
+  X(kCudaTimeL2, "cuda.time.l2")                                \
+  X(kCudaTimeMemory, "cuda.time.memory")                        \
+  X(kCudaTimeLatency, "cuda.time.latency")                      \
+  X(kCudaTimeStart, "cuda.time.launches")                       \
+  /* the whole program */                                       \
+  X(kCudaLaunches, "cuda.launches")                             \
+  X(kCudaL2ToNeeded, "cuda.log_l2_to_compulsory_bytes")         \
+  X(kCudaMemoryToNeeded, "cuda.log_memory_to_compulsory_bytes") \
+  X(kCudaCoalescedLoads, "cuda.coalesced_loads")                \
+  X(kCudaCoalescedStores, "cuda.coalesced_stores")              \
+  X(kCudaLinesPerRequest, "cuda.log_lines_per_request")         \
+  X(kCudaAccessBytes, "cuda.log_bytes_per_thread_access")       \
+  X(kCudaBankConflicts, "cuda.log_bank_conflicts")              \
+  X(kCudaSharedToCompute, "cuda.shared_to_compute")             \
+  /* the launch */                                              \
+  X(kCudaLaunchShare, "cuda.launch.share")                      \
+  X(kCudaBlocks, "cuda.launch.log_blocks")                      \
+  X(kCudaThreads, "cuda.launch.log_threads")                    \
+  X(kCudaWarpFill, "cuda.launch.warp_fill")                     \
+  X(kCudaBlocksPerSm, "cuda.launch.log_blocks_per_sm")          \
+  X(kCudaOccupancy, "cuda.launch.occupancy")                    \
+  X(kCudaWaves, "cuda.launch.log_waves")                        \
+  X(kCudaTail, "cuda.launch.last_wave")                         \
+  X(kCudaBalance, "cuda.launch.balance")                        \
+  X(kCudaRegisters, "cuda.launch.registers_to_limit")           \
+  X(kCudaSharedBytes, "cuda.launch.shared_to_limit")            \
+  X(kCudaSpill, "cuda.launch.log_spilled_registers")            \
+  X(kCudaBarriers, "cuda.launch.log_barriers")                  \
+  X(kCudaCombines, "cuda.launch.log_combines")                  \
+  X(kCudaWork, "cuda.launch.log_instructions_per_thread")       \
+  X(kCudaParallel, "cuda.launch.log_independent")               \
+  X(kCudaFlopPerAccess, "cuda.launch.log_flop_per_access")      \
+  X(kCudaTurns, "cuda.launch.log_turns")                        \
+  X(kCudaInFlight, "cuda.launch.log_bytes_in_flight")
+
 namespace kindred {
 
 enum Feature : int {
 #define KINDRED_FEATURE_ENUM(id, name) id,
   KINDRED_FEATURES(KINDRED_FEATURE_ENUM)
 #undef KINDRED_FEATURE_ENUM
-      kFeatureCount
+      kCpuFeatureCount,
+  kLastCpuFeature = kCpuFeatureCount - 1,
+#define KINDRED_FEATURE_ENUM(id, name) id,
+  KINDRED_CUDA_FEATURES(KINDRED_FEATURE_ENUM)
+#undef KINDRED_FEATURE_ENUM
+      kCudaFeatureCount
 };
 
-inline constexpr std::array<std::string_view, kFeatureCount> kFeatureNames = {
+inline constexpr std::array<std::string_view, kCudaFeatureCount> kFeatureNames = {
 #define KINDRED_FEATURE_NAME(id, name) name,
-    KINDRED_FEATURES(KINDRED_FEATURE_NAME)
+    KINDRED_FEATURES(KINDRED_FEATURE_NAME) KINDRED_CUDA_FEATURES(KINDRED_FEATURE_NAME)
 #undef KINDRED_FEATURE_NAME
 };
 

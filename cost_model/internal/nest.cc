@@ -62,8 +62,9 @@ void Nest::Build(const Program& program) {
   loops_.clear();
   statements_.clear();
   accesses_.clear();
+  meetings_.clear();
   stack_.clear();
-  variables_.assign(program.variables.size(), Variable{});
+  variables_.assign(program.variables.size(), NestVariable{});
   branches_ = 0;
   code_size_ = 0;
   if (program.body) Walk(*program.body, 1, 1);
@@ -90,6 +91,8 @@ void Nest::Walk(const Stmt& stmt, double executions, double copies) {
     case StmtKind::kStore: AddStatement(stmt, executions, copies); return;
     case StmtKind::kBarrier:
     case StmtKind::kCombine:
+      meetings_.push_back({stack_.empty() ? -1 : stack_.back(), executions, stmt.width});
+      return;
     case StmtKind::kComment: return;
   }
 }
@@ -143,7 +146,8 @@ void Nest::AddStatement(const Stmt& stmt, double executions, double copies) {
     AddIndex(*stmt.index, 1, counted.target);
     if (!counted.to_register) {
       CountIndexOps(*stmt.index);
-      accesses_.push_back({stmt.buffer, true, id, counted.depth, executions, counted.target});
+      accesses_.push_back(
+          {stmt.buffer, true, id, counted.depth, executions, counted.target, stmt.index.get()});
     }
   }
   counted.end_access = static_cast<int>(accesses_.size());
@@ -168,6 +172,7 @@ void Nest::CountOps(const Expr& e, NestStatement& statement, bool inside_fma) {
       access.statement = static_cast<int>(statements_.size()) - 1;
       access.depth = statement.depth;
       access.executions = statement.executions;
+      access.expression = e.args[0].get();
       AddIndex(*e.args[0], 1, access.index);
       accesses_.push_back(access);
       CountIndexOps(*e.args[0]);
@@ -213,7 +218,7 @@ void Nest::AddIndex(const Expr& e, double scale, LinearIndex& out) {
   switch (e.op) {
     case Op::kInt: out.constant += scale * static_cast<double>(e.integer); return;
     case Op::kVar: {
-      const Variable& variable = variables_[static_cast<std::size_t>(e.index)];
+      const NestVariable& variable = variables_[static_cast<std::size_t>(e.index)];
       if (variable.value)
         AddIndex(*variable.value, scale, out);
       else if (variable.depth >= 0 && variable.depth < kMaxNestDepth)
@@ -257,7 +262,7 @@ void Nest::AddIndex(const Expr& e, double scale, LinearIndex& out) {
 
 std::uint32_t Nest::DependsOn(const Expr& e) const {
   if (e.op == Op::kVar) {
-    const Variable& variable = variables_[static_cast<std::size_t>(e.index)];
+    const NestVariable& variable = variables_[static_cast<std::size_t>(e.index)];
     if (variable.value) return DependsOn(*variable.value);
     return variable.depth >= 0 && variable.depth < 32 ? 1u << variable.depth : 0u;
   }
@@ -272,7 +277,7 @@ double Nest::Evaluate(const Expr& e) const {
     case Op::kInt: return static_cast<double>(e.integer);
     case Op::kFloat: return e.number;
     case Op::kVar: {
-      const Variable& variable = variables_[static_cast<std::size_t>(e.index)];
+      const NestVariable& variable = variables_[static_cast<std::size_t>(e.index)];
       return variable.value ? Evaluate(*variable.value) : variable.sample;
     }
     case Op::kAdd: return arg(0) + arg(1);

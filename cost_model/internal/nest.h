@@ -41,6 +41,12 @@ struct NestLoop {
   int end_loop = 0;  // loops below are (own index, end_loop)
 };
 
+struct NestVariable {
+  int depth = -1;               // loop variable at this depth
+  const Expr* value = nullptr;  // let
+  double sample = 0;            // a value of a loop variable: in the middle of its loop
+};
+
 // Operations of one statement, per execution of it.
 enum class OpClass : std::uint8_t {
   kFusedMultiplyAdd,
@@ -75,6 +81,14 @@ struct NestAccess {
   int depth = 0;  // number of loops around it
   double executions = 1;
   LinearIndex index;
+  const Expr* expression = nullptr;  // the index itself
+};
+
+// Threads of a block that wait for each other, or combine their registers.
+struct NestMeeting {
+  int loop = -1;          // innermost loop around it; -1: none
+  double executions = 1;  // counted for each thread
+  int width = 0;          // threads that combine; 0: a barrier
 };
 
 class Nest {
@@ -84,6 +98,8 @@ class Nest {
   const std::vector<NestLoop>& loops() const { return loops_; }
   const std::vector<NestStatement>& statements() const { return statements_; }
   const std::vector<NestAccess>& accesses() const { return accesses_; }
+  const std::vector<NestMeeting>& meetings() const { return meetings_; }
+  const std::vector<NestVariable>& variables() const { return variables_; }
   const Program& program() const { return *program_; }
 
   double branches() const { return branches_; }    // executed conditionals
@@ -110,17 +126,12 @@ class Nest {
   // The loops of the stack whose variables `e` depends on, as a bit per depth.
   std::uint32_t DependsOn(const Expr& e) const;
 
-  struct Variable {
-    int depth = -1;               // loop variable at this depth
-    const Expr* value = nullptr;  // let
-    double sample = 0;            // value of a loop variable for Evaluate
-  };
-
   const Program* program_ = nullptr;
   std::vector<NestLoop> loops_;
   std::vector<NestStatement> statements_;
   std::vector<NestAccess> accesses_;
-  std::vector<Variable> variables_;
+  std::vector<NestMeeting> meetings_;
+  std::vector<NestVariable> variables_;
   std::vector<int> stack_;  // loop ids, outermost first
   double branches_ = 0;
   double code_size_ = 0;

@@ -18,7 +18,7 @@ using test::NaiveGemmProgram;
 using test::TestTarget;
 
 TEST(Features, NamesAreDistinctAndMatchTheValues) {
-  const auto names = FeatureNames();
+  const auto names = FeatureNames(DeviceKind::kCpu);
   EXPECT_GE(names.size(), 60u);
   EXPECT_EQ(std::set<std::string_view>(names.begin(), names.end()).size(), names.size());
   const test::GemmShape shape{96, 256, 64};

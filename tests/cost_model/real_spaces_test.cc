@@ -76,7 +76,8 @@ TEST_P(RealSpaces, FeaturesAreFiniteAndNoWorkIsLost) {
     ASSERT_TRUE(candidate) << PathToJson(path) << ": " << candidate.error().message;
     const std::vector<float> features = ExtractFeatures(*candidate->program, workload, target);
     for (std::size_t f = 0; f < features.size(); ++f)
-      ASSERT_TRUE(std::isfinite(features[f])) << FeatureNames()[f] << " of " << PathToJson(path);
+      ASSERT_TRUE(std::isfinite(features[f]))
+          << FeatureNames(DeviceKind::kCpu)[f] << " of " << PathToJson(path);
     const auto [known, fresh] = seen.emplace(candidate->key, features);
     EXPECT_EQ(known->second, features) << "equal keys, equal features";
     const double prior = PriorNs(features, workload, target);

@@ -19,7 +19,7 @@ TASK_FIELDS = {"key", "name", "family", "count", "runs", "uses", "flop", "bytes"
 TIME_FIELDS = {"build_s", "run_s", "search_s", "train_s", "other_s"}
 IMPORT_TASK_FIELDS = {"key", "name", "count", "runs", "flop", "bytes", "text"}
 SHARING_FIELDS = {"subgraphs", "tasks", "shared", "families"}
-QUERY_FIELDS = {"key", "target", "match", "validated", "schedule", "source", "steps", "arguments", "workspace_bytes",
+QUERY_FIELDS = {"key", "target", "match", "validated", "schedule", "language", "source", "steps", "arguments", "workspace_bytes",
                 "statistics", "provenance", "epoch"}
 COMMANDS = [["tune"], ["query"], ["import"], ["device"], ["log"], ["log", "ls"], ["log", "show"], ["log", "export"],
             ["log", "import"], ["log", "verify"]]
@@ -228,6 +228,33 @@ def query(sandbox, workload, log):
         run_package(sandbox, miss, "of an unknown workload", 48, 32, 20)
 
 
+def described_gpu(sandbox, workload):
+    """A GPU by name: predictions and kernels without it, but no measurements."""
+    for words in (["h200"], ["--target", "a100"]):
+        report, done = ask_json(sandbox, ["device", *words, "--json"], f"device {words}")
+        sandbox.check(report.get("kind") == "cuda" and report.get("gpu", {}).get("sms", 0) > 100, f"device {words} describes a GPU", done)
+    shown = sandbox.run("device", "h200")
+    sandbox.check(shown.code == 0 and "sm_90a" in shown.out and "data sheet" in shown.out, "device h200 in words", shown)
+    answer, done = ask_json(sandbox, ["query", workload, "--target", "h200", "--json"], "query for h200")
+    if fields(sandbox, answer, QUERY_FIELDS, "query for h200", done):
+        sandbox.check(answer["match"] in ("default", "predicted") and answer["language"] == "cuda" and not answer["validated"],
+                      "an answer for a GPU that is not there: CUDA, not run", done)
+        sandbox.check(all(f" {step['entry']}(" in answer["source"] and step["block"][0] > 0 and len(step["grid"]) == 3
+                          and step["parameters"] for step in answer["steps"]), "each step says how it is launched", done)
+    ranked, done = ask_json(sandbox, ["predict", workload, "--target", "a100", "-k", 5, "--json"], "predict for a100")
+    times = [one["predicted_ns"] for one in ranked.get("schedules", [])]
+    sandbox.check(len(times) == 5 and times == sorted(times) and times[0] > 0, "predict ranks schedules for a GPU", done)
+    for words in (["tune", workload, "--trials", 2, "--log", "none.db"],
+                  ["predict", workload, "--sweep", "m=8,16", "--measure", 1, "--log", "none.db"]):
+        done = sandbox.run(*words, "--target", "h200")
+        sandbox.check(done.code == 2 and "not a device" in done.err and not (sandbox.work / "none.db").exists(),
+                      f"{words[0]} on a description is bad input and begins no log", done)
+    done = sandbox.run("query", workload, "--target", "h20")
+    sandbox.check(done.code == 2 and "h200" in done.err and "a100" in done.err, "an unknown target: the known ones are named", done)
+    done = sandbox.run("query", workload, "--cubin", "x.cubin")
+    sandbox.check(done.code == 2 and "--target" in done.err, "--cubin of a C kernel is bad input", done)
+
+
 def run_package(sandbox, answer, what, m, k, n):
     """Compiles the package's source as its provenance says, calls it on random data, compares with plain loops."""
     source = sandbox.write("package/kernel.c", answer["source"])
@@ -315,6 +342,7 @@ def test(sandbox):
     tune(sandbox, workload, log)
     unmeasured_parts(sandbox)
     query(sandbox, workload, log)
+    described_gpu(sandbox, workload)
     log_commands(sandbox, log)
     dynamic_dimension(sandbox)
     several_models(sandbox)

@@ -8,7 +8,8 @@
 #include "cost_model/features.h"
 #include "cost_model/prior.h"
 #include "database/sqlite_log.h"
-#include "schedules/emit_c.h"
+#include "schedules/cuda_targets.h"
+#include "schedules/emit_kernel.h"
 #include "schedules/text_form.h"
 #include "search/searcher.h"
 #include "tuner/families.h"
@@ -30,7 +31,7 @@ class Answer : public testing::Test {
     const auto space = MakeSpace(canonical.workload, target);
     const auto searcher = MakeRandomSearcher(*space, 3);
     const Candidate candidate = searcher->Propose(1).at(0);
-    const KernelSource kernel = EmitC(*candidate.program, canonical.workload, target);
+    const KernelSource kernel = EmitKernel(*candidate.program, canonical.workload, target);
     Outcome outcome;
     outcome.median_ns = ns;
     outcome.samples = {ns};
@@ -109,6 +110,26 @@ TEST_F(Answer, ASiblingsWinnerIsCarriedOver) {
   EXPECT_EQ(package.match, MatchLevel::kSibling);
   EXPECT_FALSE(package.validated);
   EXPECT_EQ(package.provenance["siblings"].size(), 1u);
+}
+
+TEST_F(Answer, ForAGpuItIsACudaPackage) {
+  const Target target = *NamedCudaTarget("h200");
+  const auto package = AnswerQuery(nullptr, {*ParseWorkload(Matmul(64)), target, {}});
+  ASSERT_TRUE(package) << package.error().message;
+  EXPECT_EQ(package->match, MatchLevel::kDefault);
+  const auto json = ToJson(*package);
+  EXPECT_EQ(json["language"], "cuda");
+  EXPECT_EQ(json["provenance"]["device"]["arch"], "sm_90a");
+  ASSERT_FALSE(json["steps"].empty());
+  for (const auto& step : json["steps"]) {
+    EXPECT_EQ(step["kind"], "launch");
+    EXPECT_GT(step["grid"][0], 0);
+    EXPECT_GE(step["block"][0], 1);
+    EXPECT_FALSE(step["parameters"].empty());
+  }
+  KernelQuery c = {*ParseWorkload(Matmul(64)), target, {}};
+  c.constraints.dialects = {"c"};
+  EXPECT_EQ(AnswerQuery(nullptr, c).error().kind, ErrorKind::kUnsupported);
 }
 
 TEST_F(Answer, ModelsOfAnotherVersionAreNamedAndNotUsed) {

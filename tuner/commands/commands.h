@@ -43,6 +43,7 @@ struct QueryCommand : CommonOptions {
   std::string log;  // empty: kindred.db where that exists
   std::string target = "cpu";
   std::optional<std::int64_t> epoch;
+  std::string cubin;  // file for what NVRTC makes of the kernel; empty: none
 };
 int RunQuery(const QueryCommand& command);
 

@@ -19,6 +19,7 @@
 #include "tuner/record_mapping.h"
 #include "tuner/report/table.h"
 #include "tuner/sweep.h"
+#include "tuner/targets.h"
 
 namespace kindred {
 namespace {
@@ -72,14 +73,12 @@ TuningInput InputOf(const PredictCommand& command, const Sweep& sweep,
 // Tunes points of the sweep into the log; the number of new trials.
 Result<std::int64_t> MeasurePoints(const PredictCommand& command, const std::string& cache,
                                    TuningInput input, const Target& target, TuningLog& log) {
-  CpuRunnerOptions runner_options;
-  runner_options.cache_directory = cache;
-  runner_options.worker_program = "/proc/self/exe";
-  KINDRED_TRY(const auto runner, MakeCpuRunner(target, runner_options));
+  const MeasureLimits limits;
+  KINDRED_TRY(const auto runner, MakeRunner(target, cache, limits));
   TuneOptions options;
   options.trials_per_task = command.trials;
   options.seed = command.seed;
-  options.limits.run_s = runner_options.limits.run_timeout_s;
+  options.limits.run_s = limits.run_timeout_s;
   std::vector<TuningInput> inputs;
   inputs.push_back(std::move(input));
   KINDRED_TRY(const auto session,
@@ -125,7 +124,8 @@ struct Source {
 Result<Source> OpenSource(const PredictCommand& command) {
   Source source;
   source.cache = command.cache.empty() ? DefaultCacheDirectory() : command.cache;
-  KINDRED_TRY(source.target, ProbeCpuTarget(command.target, source.cache));
+  KINDRED_TRY(source.target, ResolveTarget(command.target, source.cache));
+  if (command.measure > 0) KINDRED_CHECK(CheckMeasurable(source.target));
   const bool implied = command.log.empty();
   const std::string path = implied ? "kindred.db" : command.log;
   std::error_code code;

@@ -5,14 +5,17 @@
 #include <sstream>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "database/sqlite_log.h"
+#include "measure/cuda/nvrtc_builder.h"
 #include "schedules/text_form.h"
 #include "tuner/answer.h"
 #include "tuner/commands/commands.h"
 #include "tuner/progress.h"
 #include "tuner/report/table.h"
+#include "tuner/targets.h"
 
 namespace kindred {
 namespace {
@@ -74,8 +77,17 @@ Result<Source> OpenSource(const QueryCommand& command) {
     KINDRED_TRY(source.log, OpenSqliteLog(path, OpenMode::kReadOnly));
   }
   const std::string cache = command.cache.empty() ? DefaultCacheDirectory() : command.cache;
-  KINDRED_TRY(source.target, ProbeCpuTarget(command.target, cache));
+  KINDRED_TRY(source.target, ResolveTarget(command.target, cache));
   return source;
+}
+
+// " grid 16x1x1 block 256x1x1".
+std::string LaunchText(const KernelStep& step) {
+  const bool fixed = std::all_of(step.grid.begin(), step.grid.end(),
+                                 [](const ExprPtr& size) { return size->op == Op::kInt; });
+  return fmt::format(" grid {} block {},",
+                     fixed ? fmt::format("{}", fmt::join(GridOf(step, {}), "x")) : "of the extents",
+                     fmt::join(step.block, "x"));
 }
 
 void PrintPackage(const KernelPackage& package) {
@@ -91,6 +103,9 @@ void PrintPackage(const KernelPackage& package) {
   fmt::print("schedule   {}\n", package.schedule.dump());
   fmt::print("build      {} {}\n", package.provenance.value("compiler", ""),
              package.provenance.value("flags", ""));
+  for (const KernelStep& step : package.kernel.steps)
+    fmt::print("launch     {}{} shared memory {} bytes\n", step.entry, LaunchText(step),
+               step.shared_bytes);
   for (const auto& a : package.arguments)
     fmt::print("buffer {:<3} {} {} {}  {}\n", a["position"].get<int>(),
                a["access"].get<std::string>(), a["type"].get<std::string>(),
@@ -172,6 +187,8 @@ void PrintModel(const json& model) {
 }
 
 Result<void> AskModel(const QueryCommand& command) {
+  if (!command.cubin.empty())
+    return BadInput("--cubin is for one workload (WORKLOAD.kd or a key), not for a model");
   KINDRED_TRY(const InputOptions options, ToInputOptions(command.models));
   KINDRED_TRY(const auto inputs, ReadInputs({command.asked}, options));
   KINDRED_TRY(const Source source, OpenSource(command));
@@ -186,6 +203,31 @@ Result<void> AskModel(const QueryCommand& command) {
   return {};
 }
 
+// Builds the package's kernels for the target's architecture into a file.
+Result<void> WriteCubin(const KernelPackage& package, const Target& target,
+                        const QueryCommand& command) {
+  if (package.kernel.language != KernelSource::Language::kCuda)
+    return BadInput(fmt::format(
+        "--cubin: the kernel for {} is C, not CUDA; name a GPU with --target", target.id));
+  const std::string cache = command.cache.empty() ? DefaultCacheDirectory() : command.cache;
+  NvrtcBuilderOptions options;
+  options.cache_directory = cache + "/cubin";
+  options.architecture = target.gpu.arch;
+  options.program = "/proc/self/exe";
+  options.jobs = 1;
+  KINDRED_TRY(const auto builder, NvrtcBuilder::Make(options));
+  KINDRED_TRY(const auto built, builder->Build({&package.kernel, 1}));
+  if (built.front().status != Status::kOk)
+    return Internal("the kernel does not compile: " + built.front().message);
+  std::error_code code;
+  std::filesystem::copy_file(built.front().library, command.cubin,
+                             std::filesystem::copy_options::overwrite_existing, code);
+  if (code)
+    return BadInput(
+        fmt::format("--cubin {}: cannot be written: {}", command.cubin, code.message()));
+  return {};
+}
+
 Result<void> AskWorkload(const QueryCommand& command) {
   const ModelOptions unused;
   if (!command.models.dims.empty() || command.models.merge != unused.merge ||
@@ -195,6 +237,7 @@ Result<void> AskWorkload(const QueryCommand& command) {
   KINDRED_TRY(const Source source, OpenSource(command));
   KINDRED_TRY(Workload workload, AskedWorkload(command.asked, source.log.get()));
   KINDRED_TRY(const KernelPackage package, source.Answer(std::move(workload)));
+  if (!command.cubin.empty()) KINDRED_CHECK(WriteCubin(package, source.target, command));
   if (command.json)
     fmt::print("{}\n", ToJson(package).dump(2));
   else

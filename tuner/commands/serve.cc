@@ -7,6 +7,7 @@
 
 #include "tuner/commands/commands.h"
 #include "tuner/service/service.h"
+#include "tuner/targets.h"
 
 namespace kindred {
 namespace {
@@ -48,7 +49,7 @@ Result<void> Serve(const ServeCommand& command, bool& serving) {
   std::signal(SIGINT, RequestStop);
   std::signal(SIGTERM, RequestStop);
   std::signal(SIGPIPE, SIG_IGN);
-  const auto probe = [&](const std::string& name) { return ProbeCpuTarget(name, options.cache); };
+  const auto probe = [&](const std::string& name) { return ResolveTarget(name, options.cache); };
   return RunService(
       options, probe,
       [&](std::uint16_t port) {

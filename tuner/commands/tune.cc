@@ -10,6 +10,7 @@
 #include "database/sqlite_log.h"
 #include "tuner/commands/commands.h"
 #include "tuner/report/tune_report.h"
+#include "tuner/targets.h"
 
 namespace kindred {
 namespace {
@@ -35,17 +36,15 @@ Result<void> Tune(const TuneCommand& command) {
       return BadInput("--threads is shorthand for --target cpu:threads=N; give only one of them");
     target_name = fmt::format("cpu:threads={}", command.threads);
   }
-  KINDRED_TRY(const Target target, ProbeCpuTarget(target_name, cache));
-  CpuRunnerOptions runner_options;
-  runner_options.cache_directory = cache;
-  runner_options.worker_program = "/proc/self/exe";
-  KINDRED_TRY(const auto runner, MakeCpuRunner(target, runner_options));
+  KINDRED_TRY(const Target target, ResolveTarget(target_name, cache));
+  const MeasureLimits limits;
+  KINDRED_TRY(const auto runner, MakeRunner(target, cache, limits));
   // Last, so that what cannot be tuned here leaves no empty log.
   KINDRED_TRY(auto log, OpenSqliteLog(command.log, OpenMode::kReadWrite));
 
   TuneOptions options = command.options;
   options.limits.memory_bytes = kMemoryShare * MemoryBytes();
-  options.limits.run_s = runner_options.limits.run_timeout_s;
+  options.limits.run_s = limits.run_timeout_s;
   if (options.trials == 0 && options.trials_per_task == 0 && options.time_s == 0)
     options.trials_per_task = kDefaultTrialsPerTask;
   Progress progress(command.quiet ? Progress::Style::kQuiet : Progress::Style::kAuto);

@@ -130,6 +130,7 @@ class Analysis {
     if (trial.status == "wrong_answer" || trial.status == "out_of_bounds")
       facts.wrong.insert(trial.schedule_key);
     if (trial.status != "ok") return;
+    CountTiming(trial);
     const double spread = Spread(trial.samples);
     spreads_.push_back(spread);
     if (trial.predicted_ns > 0) {
@@ -143,6 +144,17 @@ class Analysis {
     facts.last[trial.schedule_key] = {trial.id,           trial.median_ns, spread,
                                       trial.predicted_ns, trial.sketch,    trial.schedule,
                                       trial.searcher,     trial.session};
+  }
+
+  // GPUs say how they were timed.
+  void CountTiming(const TrialRecord& trial) {
+    if (trial.conditions == "{}") return;
+    const json conditions = json::parse(trial.conditions, nullptr, false);
+    if (!conditions.is_object()) return;
+    Timing& timing = timing_[trial.target];
+    if (const std::string timer = conditions.value("timer", ""); !timer.empty())
+      ++timing.timers[timer];
+    timing.throttled += conditions.value("throttled", "").empty() ? 0 : 1;
   }
 
   // The usable schedules of a subgraph, fastest first: the rule of the view best_schedule.
@@ -173,6 +185,11 @@ class Analysis {
     out["model"] = target ? target->model : "";
     out["peak_f32_gflops"] = target ? json(target->peak_f32_gflops) : json();
     out["memory_gbps"] = target ? json(target->memory_gbps) : json();
+    const auto timing = timing_.find(record.id);
+    out["timing"] = {
+        {"cache_state", record.cache_state},
+        {"timers", timing == timing_.end() ? json::object() : json(timing->second.timers)},
+        {"throttled", timing == timing_.end() ? 0 : timing->second.throttled}};
     out["subgraphs"] = json::array();
     std::map<std::string, std::pair<double, double>> best;  // best and roofline, by key
     std::map<std::string, json> winners;
@@ -362,6 +379,11 @@ class Analysis {
   std::map<std::pair<std::string, std::string>, SubgraphFacts> facts_;
   std::map<std::string, std::pair<std::int64_t, std::int64_t>> sessions_trials_;
   std::map<std::string, std::pair<std::int64_t, std::string>> failures_;
+  struct Timing {
+    std::map<std::string, std::int64_t> timers;  // trials by who timed them
+    std::int64_t throttled = 0;
+  };
+  std::map<std::string, Timing> timing_;  // by target
   std::vector<double> spreads_, errors_;
 };
 

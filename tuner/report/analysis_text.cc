@@ -13,9 +13,22 @@ using json = nlohmann::ordered_json;
 
 std::string Ns(const json& value) { return value.is_null() ? "-" : FormatNs(value.get<double>()); }
 
+// "timed with cold caches: 120 trials by cupti; clocks were slowed in 2"; nothing for CPUs.
+std::string TimingText(const json& timing) {
+  std::string by;
+  for (const auto& [timer, trials] : timing.at("timers").items())
+    by +=
+        fmt::format("{}{} trials by {}", by.empty() ? "" : ", ", trials.get<std::int64_t>(), timer);
+  if (by.empty()) return by;
+  const auto throttled = timing.at("throttled").get<std::int64_t>();
+  return fmt::format("timed with {} caches: {}{}\n", timing.at("cache_state").get<std::string>(),
+                     by, throttled > 0 ? fmt::format("; clocks were slowed in {}", throttled) : "");
+}
+
 void TargetText(const json& target, std::string& text) {
   text += fmt::format("\n{}: {}\n", target.at("id").get<std::string>(),
                       target.at("model").get<std::string>());
+  text += TimingText(target.at("timing"));
   for (const json& model : target.at("models"))
     text += fmt::format(
         "{}: untuned {}, best {}{}, roofline {}\n", model.at("name").get<std::string>(),

@@ -67,8 +67,9 @@ Result<void> Allow(NumericContract& contract, const std::string& word, const std
 
 Result<void> AddDialect(Constraints& constraints, const std::string& name,
                         const std::string& where) {
-  if (name != "c")
-    return BadInput(fmt::format("{}unknown dialect '{}'; kernels are in c", where, name));
+  if (name != "c" && name != "cuda")
+    return BadInput(
+        fmt::format("{}unknown dialect '{}'; kernels are in c (CPUs) or cuda (GPUs)", where, name));
   constraints.dialects.push_back(name);
   return {};
 }

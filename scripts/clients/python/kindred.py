@@ -156,7 +156,7 @@ class Client:
         target, schedule, median_ns, trial, compiler, flags, _, package, code = row
         kernel = json.loads(package)
         return {"key": key, "target": target, "match": "exact", "validated": True, "schedule": json.loads(schedule),
-                "source": _unzstd(code), "steps": kernel["steps"], "arguments": kernel["arguments"],
+                "language": kernel["language"], "source": _unzstd(code), "steps": kernel["steps"], "arguments": kernel["arguments"],
                 "workspace_bytes": kernel["workspace_bytes"],
                 "statistics": {"median_ns": median_ns},
                 "provenance": {"compiler": kernel["compiler"], "compiler_version": compiler, "flags": flags,
@@ -261,7 +261,9 @@ def _address(buffer, argument):
 
 def build(package, cache=None):
     """Compiles a package (kept in `cache` by content, default ~/.cache/kindred/python) and loads it. Raises Error where
-    the compiler is missing or refuses."""
+    the compiler is missing or refuses, and for kernels that are not C."""
+    if package.get("language", "c") != "c":
+        raise Error(f"the kernel is {package['language']}, and this client builds and calls C only")
     cache = cache or os.path.join(os.environ.get("XDG_CACHE_HOME", os.path.expanduser("~/.cache")), "kindred", "python")
     os.makedirs(cache, exist_ok=True)
     provenance = package["provenance"]

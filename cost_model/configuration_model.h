@@ -2,8 +2,9 @@
 // were measured in it.
 //
 // A Gaussian process over log2(time). A failure counts as the slowest time so far; what is still
-// being measured, as what was expected of it. Deterministic for a seed and a history. Not
-// thread-safe.
+// being measured, as what was expected of it. Times on other devices are trends of the process: how
+// far they are followed is learned from what is measured here. Deterministic for a seed and a
+// history. Not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +20,10 @@ class ConfigurationModel final : public CostModel {
  public:
   using Belief = GaussianProcess::Belief;
 
-  // `space` must outlive it.
-  ConfigurationModel(const ParameterSpace& space, std::uint64_t seed);
+  // `space` must outlive it. `elsewhere`: log2(time) of each configuration on other devices, up to
+  // a constant of the device; NaN where it is not known.
+  ConfigurationModel(const ParameterSpace& space, std::uint64_t seed,
+                     const std::vector<std::vector<double>>& elsewhere = {});
 
   // ns = 0: it failed.
   void Add(std::size_t configuration, double ns);
@@ -40,6 +43,13 @@ class ConfigurationModel final : public CostModel {
   }
   std::vector<Prediction> Predict(std::span<const Candidate* const> candidates) const override;
 
+  // The configurations that other devices are fastest at, best first: by the mean of all devices,
+  // then by each. Empty: nothing is known of other devices.
+  const std::vector<std::size_t>& promising() const { return promising_; }
+
+  // Whether other devices' times are any help, by what was measured here. Once trained().
+  bool FollowsOthers() const { return process_.FollowsTrends(); }
+
   // Sum over columns of how far two configurations are apart, each from 0 to 1.
   double Distance(std::size_t a, std::size_t b) const;
 
@@ -53,6 +63,8 @@ class ConfigurationModel final : public CostModel {
 
   const ParameterSpace& space_;
   std::vector<GpColumn> columns_;
+  std::vector<std::vector<float>> trends_;  // by device and configuration; means are 0
+  std::vector<std::size_t> promising_;
   GaussianProcess process_;
   std::vector<Row> rows_;
   std::map<std::size_t, double> expected_;  // log2(ns)

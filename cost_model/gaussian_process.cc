@@ -16,6 +16,26 @@ constexpr double kUsualRelevance = 0.0, kRelevanceSpread = 1.5;
 constexpr double kUsualLogNoise = -6, kLogNoiseSpread = 2;
 constexpr double kMostLogNoise = -1;  // where smaller ones leave nothing positive definite
 
+constexpr double kWeightSpread = 0.3;
+constexpr int kWeightRounds = 2;
+// What it costs (as twice a logarithm of a likelihood) to follow one trend only, or none.
+constexpr double kOneTrendPenalty = 1, kNoTrendPenalty = 3;
+
+// In place: `vector` becomes the solution of a symmetric, positive definite system.
+void SolveSymmetric(std::vector<double>& matrix, std::vector<double>& vector) {
+  const std::size_t n = vector.size();
+  for (std::size_t k = 0; k < n; ++k)
+    for (std::size_t i = k + 1; i < n; ++i) {
+      const double factor = matrix[i * n + k] / matrix[k * n + k];
+      for (std::size_t j = k; j < n; ++j) matrix[i * n + j] -= factor * matrix[k * n + j];
+      vector[i] -= factor * vector[k];
+    }
+  for (std::size_t k = n; k-- > 0;) {
+    for (std::size_t j = k + 1; j < n; ++j) vector[k] -= matrix[k * n + j] * vector[j];
+    vector[k] /= matrix[k * n + k];
+  }
+}
+
 double Normal(Random& random) {
   const double u = 1 - random.Uniform(), v = random.Uniform();
   return std::sqrt(-2 * std::log(u)) * std::cos(2 * M_PI * v);
@@ -30,10 +50,12 @@ double Square(double x) { return x * x; }
 
 }  // namespace
 
-GaussianProcess::GaussianProcess(std::span<const GpColumn> columns, int chains, std::uint64_t seed)
+GaussianProcess::GaussianProcess(std::span<const GpColumn> columns, int chains, std::uint64_t seed,
+                                 std::span<const std::vector<float>> trends)
     : columns_(columns),
       random_(DeriveSeed(seed, "gaussian process")),
       slots_(columns.size()),
+      trends_(trends),
       lists_(columns.size()) {
   for (int i = 0; i < chains; ++i) {
     Parameters parameters;
@@ -92,13 +114,110 @@ bool GaussianProcess::FactorAnew(Chain& chain) const {
   });
 }
 
+double GaussianProcess::FitWeights(Chain& chain) const {
+  const std::size_t n = rows_.size(), count = trends_.size();
+  std::vector<std::vector<float>> solved(count, std::vector<float>(Padded(n)));
+  for (std::size_t t = 0; t < count; ++t) chain.factor.Solve(trend_values_[t], solved[t]);
+  const auto product = [n](const std::vector<float>& a, const std::vector<float>& b) {
+    double sum = 0;
+    for (std::size_t i = 0; i < n; ++i)
+      sum += static_cast<double>(a[i]) * static_cast<double>(b[i]);
+    return sum;
+  };
+  std::vector<double> products(count * count), along(count);
+  for (std::size_t a = 0; a < count; ++a) {
+    along[a] = product(solved[a], chain.alpha);
+    for (std::size_t b = 0; b < count; ++b) products[a * count + b] = product(solved[a], solved[b]);
+  }
+  const double squares = product(chain.alpha, chain.alpha), rows = static_cast<double>(n);
+
+  // What a choice of trends leaves; `weights` is set.
+  struct Fit {
+    std::vector<double> weights;  // of all trends
+    double variance = 0, penalty = 0;
+  };
+  const auto fit_of = [&](const std::vector<std::size_t>& chosen, double penalty) {
+    Fit fit{std::vector<double>(count, 0), squares / rows, penalty};
+    const double usual = chosen.empty() ? 0 : 1 / static_cast<double>(chosen.size());
+    const auto left_by = [&](const std::vector<double>& weights) {
+      double left = squares;
+      for (std::size_t i = 0; i < chosen.size(); ++i) {
+        left -= 2 * weights[i] * along[chosen[i]];
+        for (std::size_t j = 0; j < chosen.size(); ++j)
+          left += weights[i] * weights[j] * products[chosen[i] * count + chosen[j]];
+      }
+      return std::max(left / rows, 1e-12);
+    };
+    std::vector<double> weights(chosen.size(), usual);
+    // Ridge regression; how much the weights are held depends on the variance that is left.
+    for (int round = 0; round < kWeightRounds && !chosen.empty(); ++round) {
+      const double hold = left_by(weights) / Square(kWeightSpread);
+      std::vector<double> matrix;
+      for (std::size_t i = 0; i < chosen.size(); ++i) {
+        for (std::size_t j = 0; j < chosen.size(); ++j)
+          matrix.push_back(products[chosen[i] * count + chosen[j]] + (i == j ? hold : 0));
+        weights[i] = along[chosen[i]] + hold * usual;
+      }
+      SolveSymmetric(matrix, weights);
+    }
+    fit.variance = left_by(weights);
+    for (std::size_t i = 0; i < chosen.size(); ++i) {
+      fit.weights[chosen[i]] = weights[i];
+      fit.penalty += Square((weights[i] - usual) / kWeightSpread);
+    }
+    return fit;
+  };
+  std::vector<std::size_t> all(count);
+  for (std::size_t t = 0; t < count; ++t) all[t] = t;
+  Fit best = fit_of(all, 0);
+  const auto consider = [&](Fit fit) {
+    if (rows * std::log(fit.variance) + fit.penalty < rows * std::log(best.variance) + best.penalty)
+      best = std::move(fit);
+  };
+  for (std::size_t t = 0; t < count && count > 1; ++t) consider(fit_of({t}, kOneTrendPenalty));
+  consider(fit_of({}, kNoTrendPenalty));
+
+  for (std::size_t t = 0; t < count; ++t)
+    for (std::size_t i = 0; i < n; ++i)
+      chain.alpha[i] -= static_cast<float>(best.weights[t]) * solved[t][i];
+  chain.weights = std::move(best.weights);
+  chain.variance = best.variance;
+  return best.penalty;
+}
+
+bool GaussianProcess::FollowsTrends() const {
+  for (const Chain& chain : chains_)
+    for (const double weight : chain.weights)
+      if (weight != 0) return true;
+  return false;
+}
+
+void GaussianProcess::TakeValues(std::span<const double> values) {
+  const std::size_t n = values.size();
+  const auto centre = [n](auto value_of, std::vector<float>& centred) {
+    double mean = 0;
+    for (std::size_t i = 0; i < n; ++i) mean += value_of(i) / static_cast<double>(n);
+    centred.assign(Padded(n), 0.0f);
+    for (std::size_t i = 0; i < n; ++i) centred[i] = static_cast<float>(value_of(i) - mean);
+    return mean;
+  };
+  mean_ = centre([&](std::size_t i) { return values[i]; }, values_);
+  trend_values_.resize(trends_.size());
+  trend_means_.clear();
+  for (std::size_t t = 0; t < trends_.size(); ++t)
+    trend_means_.push_back(
+        centre([&](std::size_t i) { return static_cast<double>(trends_[t][rows_[i]]); },
+               trend_values_[t]));
+}
+
 void GaussianProcess::Judge(Chain& chain) const {
   const std::size_t n = rows_.size();
   chain.alpha.resize(Padded(n));
   const double squares = chain.factor.Solve(values_, chain.alpha);
   chain.variance = std::max(squares / static_cast<double>(n), 1e-12);
   const Parameters& p = chain.parameters;
-  double penalty = Square((p.log_noise - kUsualLogNoise) / kLogNoiseSpread);
+  double penalty = (trends_.empty() ? 0 : FitWeights(chain)) +
+                   Square((p.log_noise - kUsualLogNoise) / kLogNoiseSpread);
   for (std::size_t c = 0; c < columns_.size(); ++c)
     penalty += Square((p.log_length[c] - kUsualLogLength) / kLogLengthSpread) +
                Square((p.relevance[c] - kUsualRelevance) / kRelevanceSpread);
@@ -173,11 +292,7 @@ void GaussianProcess::Fit(std::span<const std::size_t> rows, std::span<const dou
   std::vector<std::size_t> slots_before;
   for (const Slots& slots : slots_) slots_before.push_back(slots.levels.size());
   const std::size_t kept = TakeRows(rows);
-  mean_ = 0;
-  for (const double value : values) mean_ += value / static_cast<double>(values.size());
-  values_.assign(Padded(values.size()), 0.0f);
-  for (std::size_t i = 0; i < values.size(); ++i)
-    values_[i] = static_cast<float>(values[i] - mean_);
+  TakeValues(values);
   const auto n = static_cast<double>(rows_.size());
   const double each = n * n * n / 6 + n * n * static_cast<double>(columns_.size());
   const int tries =
@@ -233,6 +348,11 @@ std::vector<std::vector<GaussianProcess::Belief>> GaussianProcess::Predict(
       }
       float mean[kSideRows] = {}, explained[kSideRows] = {};
       chain.factor.SolveSides(sides.data(), chain.alpha.data(), mean, explained);
+      for (std::size_t t = 0; t < trends_.size(); ++t)
+        for (std::size_t r = 0; r < count; ++r) {
+          const double trend = static_cast<double>(trends_[t][rows[first + r]]);
+          mean[r] += static_cast<float>(chain.weights[t] * (trend - trend_means_[t]));
+        }
       for (std::size_t r = 0; r < count; ++r)
         beliefs[which][first + r] = {
             static_cast<float>(mean_) + mean[r],

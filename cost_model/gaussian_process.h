@@ -5,6 +5,10 @@
 // relevances and noise are found by random ascent of the marginal likelihood with weak priors,
 // several chains of it; what is predicted is of each chain. Deterministic for a seed and equal
 // calls. Not thread-safe.
+//
+// Trends are known numbers by row that the values may go along with (Kennedy, O'Hagan, 2000): the
+// mean is a sum of them, weighted. Weights are equal and add up to 1 where little is known; what is
+// measured moves them, and leaves out all trends but one, or all, where that explains it better.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +39,9 @@ class GaussianProcess {
   };
 
   // `columns` must outlive it. `chains`: sets of parameters that are kept.
-  GaussianProcess(std::span<const GpColumn> columns, int chains, std::uint64_t seed);
+  // `trends`: each by row, in the unit of the values; they must outlive it too.
+  GaussianProcess(std::span<const GpColumn> columns, int chains, std::uint64_t seed,
+                  std::span<const std::vector<float>> trends = {});
 
   // Rows and what was measured of each. Improves the parameters by about `work` multiplications.
   // Rows that begin as those of the call before cost less.
@@ -43,6 +49,9 @@ class GaussianProcess {
 
   // Of each row asked for, one vector per chain.
   std::vector<std::vector<Belief>> Predict(std::span<const std::size_t> rows) const;
+
+  // Whether some chain takes the values to go along with a trend. After Fit.
+  bool FollowsTrends() const;
 
  private:
   // What the parameters make of one column.
@@ -55,7 +64,8 @@ class GaussianProcess {
     double objective = 0, variance = 1;
     std::vector<std::shared_ptr<ColumnKernel>> kernels;  // by column
     internal::Cholesky factor;
-    std::vector<float> alpha;  // factor \ values
+    std::vector<float> alpha;     // factor \ (values less what the trends explain)
+    std::vector<double> weights;  // of the trends
   };
   // Levels of a column that the rows have, numbered as they came.
   struct Slots {
@@ -77,6 +87,9 @@ class GaussianProcess {
   bool FactorAnew(Chain& chain) const;
   // The objective of a factored chain: less is better.
   void Judge(Chain& chain) const;
+  // Weighs the trends and takes from alpha what they explain of it. The penalty of the weights.
+  double FitWeights(Chain& chain) const;
+  void TakeValues(std::span<const double> values);
   Parameters Perturbed(const Parameters& parameters);
 
   std::span<const GpColumn> columns_;
@@ -85,8 +98,11 @@ class GaussianProcess {
   std::vector<std::size_t> rows_;
   std::vector<Slots> slots_;
   std::size_t stride_ = 0;     // rows that expanded tables have room for
-  std::vector<float> values_;  // less their mean, padded
+  std::vector<float> values_;  // less their mean; padded
   double mean_ = 0;
+  std::span<const std::vector<float>> trends_;
+  std::vector<std::vector<float>> trend_values_;  // of the rows, less their mean; padded
+  std::vector<double> trend_means_;
   mutable std::vector<const float*> lists_;  // of Covariances
 };
 

@@ -206,8 +206,10 @@ Result<std::vector<BuiltKernel>> Builder::State::Compile(std::span<const Pending
   run.cpu_seconds = static_cast<int>(timeout_s) + 5;
   run.arguments = first.flags;
   for (const char* flag : {"-fPIC", "-shared", "-w"}) run.arguments.emplace_back(flag);
-  if (first.compiler.find("gcc") != std::string::npos) run.arguments.emplace_back("-fstack-usage");
-  for (const char* flag : {"-x", "c"}) run.arguments.emplace_back(flag);
+  if (first.compiler.find("gcc") != std::string::npos || first.compiler == "g++")
+    run.arguments.emplace_back("-fstack-usage");
+  for (const char* flag : {"-x", first.compiler.ends_with("++") ? "c++" : "c"})
+    run.arguments.emplace_back(flag);
   for (std::size_t i = 0; i < items.size(); ++i) {
     const std::string path = scratch + "/k" + std::to_string(i) + ".c";
     KINDRED_CHECK(WriteFile(path, SourceText(items[i])));

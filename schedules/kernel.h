@@ -28,6 +28,7 @@ struct KernelStep {
       kArgument,   // pointer: `value` is the place in KernelSource::arguments
       kWorkspace,  // pointer: `value` is the offset in the workspace, bytes (a multiple of 256)
       kExtent,     // 64-bit integer: `value` is the place of the symbolic extent
+      kConstant,   // a number: its bytes are the first of `value`, lowest first
     } kind = Kind::kArgument;
     std::int64_t value = 0;
   };

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "cost_model/configuration_model.h"
-#include "search/expected_improvement.h"
 
 namespace kindred {
 namespace {
@@ -12,8 +11,8 @@ namespace {
 // A searcher together with the model that it asks, which is trained before it proposes.
 class LearningSearcher final : public Searcher {
  public:
-  LearningSearcher(const ParameterSpace& space, std::uint64_t seed)
-      : space_(space), model_(space, seed) {}
+  LearningSearcher(const ParameterSpace& space, std::uint64_t seed, const TimesElsewhere& elsewhere)
+      : space_(space), model_(space, seed, elsewhere) {}
 
   Result<void> Start(std::string_view name, std::uint64_t seed) {
     learns_ = name != "random";
@@ -52,12 +51,13 @@ class LearningSearcher final : public Searcher {
 
 Result<std::unique_ptr<Searcher>> MakeConfigurationSearcher(std::string_view name,
                                                             const ParameterSpace& space,
-                                                            std::uint64_t seed) {
-  if (name == "surrogate") return MakeExpectedImprovementSearcher(space, seed);
+                                                            std::uint64_t seed,
+                                                            const TimesElsewhere& elsewhere) {
+  if (name == "surrogate") return MakeExpectedImprovementSearcher(space, seed, elsewhere);
   if (name != "mcts" && name != "evolution" && name != "random")
     return BadInput("unknown searcher '" + std::string(name) +
                     "'; known are: surrogate, mcts, evolution, random");
-  auto searcher = std::make_unique<LearningSearcher>(space, seed);
+  auto searcher = std::make_unique<LearningSearcher>(space, seed, elsewhere);
   KINDRED_CHECK(searcher->Start(name, seed));
   return std::unique_ptr<Searcher>(std::move(searcher));
 }

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "schedules/user/parameter_space.h"
+#include "search/expected_improvement.h"
 #include "search/searcher.h"
 
 namespace kindred {
@@ -15,6 +16,7 @@ namespace kindred {
 // name.
 Result<std::unique_ptr<Searcher>> MakeConfigurationSearcher(std::string_view name,
                                                             const ParameterSpace& space,
-                                                            std::uint64_t seed);
+                                                            std::uint64_t seed,
+                                                            const TimesElsewhere& elsewhere = {});
 
 }  // namespace kindred

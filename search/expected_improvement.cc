@@ -11,8 +11,10 @@
 namespace kindred {
 namespace {
 
-constexpr std::size_t kFirst = 10;  // proposals before the model is asked
-constexpr int kSpreadDraws = 8;     // the farthest of so many is taken then
+constexpr std::size_t kFirst = 10;          // proposals before the model is asked
+constexpr std::size_t kFirstElsewhere = 3;  // with times from elsewhere
+constexpr std::size_t kFirstMisled = 8;     // ... where these turn out to say nothing, again
+constexpr int kSpreadDraws = 8;             // the farthest of so many is taken then
 constexpr std::size_t kPoolDraws = 600;
 constexpr std::size_t kParents = 4;  // of the best, whose neighbours are in the pool
 constexpr std::size_t kCarried = 200;
@@ -26,10 +28,11 @@ double ExpectedImprovement(double best, double mean, double sigma) {
 
 class ExpectedImprovementSearcher final : public Searcher {
  public:
-  ExpectedImprovementSearcher(const ParameterSpace& space, std::uint64_t seed)
+  ExpectedImprovementSearcher(const ParameterSpace& space, std::uint64_t seed,
+                              const TimesElsewhere& elsewhere)
       : space_(space),
         random_(DeriveSeed(seed, "expected improvement")),
-        model_(space, seed),
+        model_(space, seed, elsewhere),
         known_(space.size(), false),
         in_pool_(space.size(), false) {}
 
@@ -48,6 +51,8 @@ class ExpectedImprovementSearcher final : public Searcher {
     order_.push_back(configuration);
   }
   std::size_t Choose();
+  // What is tried before there is a model: what was fast elsewhere, or what is far from all tried.
+  std::size_t First();
   std::size_t FarFromAll();
   std::vector<std::size_t> MakePool();
 
@@ -58,6 +63,7 @@ class ExpectedImprovementSearcher final : public Searcher {
   std::vector<std::size_t> order_;  // those that are known, in order
   std::vector<bool> in_pool_;       // all false between calls
   std::vector<std::size_t> carried_;
+  std::size_t spread_ = 0;  // how often FarFromAll was asked
   std::vector<std::size_t> seeds_;
   std::size_t seeds_tried_ = 0;
 };
@@ -84,7 +90,14 @@ void ExpectedImprovementSearcher::Observe(std::span<const Candidate> candidates,
   }
 }
 
+std::size_t ExpectedImprovementSearcher::First() {
+  for (const std::size_t configuration : model_.promising())
+    if (!known_[configuration]) return configuration;
+  return FarFromAll();
+}
+
 std::size_t ExpectedImprovementSearcher::FarFromAll() {
+  ++spread_;
   std::size_t farthest = 0;
   double most = -1;
   for (int draw = 0; draw < kSpreadDraws; ++draw) {
@@ -112,6 +125,7 @@ std::vector<std::size_t> ExpectedImprovementSearcher::MakePool() {
     for (std::size_t i = 0; i < space_.size(); ++i) add(i);
   } else {
     for (const std::size_t configuration : carried_) add(configuration);
+    for (const std::size_t configuration : model_.promising()) add(configuration);
     for (const std::size_t parent : model_.Best(kParents)) {
       const auto values = space_.Configuration(parent);
       std::vector<std::uint16_t> changed(values.begin(), values.end());
@@ -134,9 +148,11 @@ std::size_t ExpectedImprovementSearcher::Choose() {
     const std::size_t seed = seeds_[seeds_tried_++];
     if (!known_[seed]) return seed;
   }
-  if (order_.size() < kFirst) return FarFromAll();
+  if (order_.size() < (model_.promising().empty() ? kFirst : kFirstElsewhere)) return First();
   model_.Train();
-  if (!model_.trained()) return FarFromAll();
+  if (!model_.trained()) return First();
+  if (!model_.promising().empty() && spread_ < kFirstMisled && !model_.FollowsOthers())
+    return FarFromAll();
   const std::vector<std::size_t> pool = MakePool();
   if (pool.empty()) return FarFromAll();  // every draw was known already
   const auto beliefs = model_.Beliefs(pool);
@@ -158,8 +174,9 @@ std::size_t ExpectedImprovementSearcher::Choose() {
 }  // namespace
 
 std::unique_ptr<Searcher> MakeExpectedImprovementSearcher(const ParameterSpace& space,
-                                                          std::uint64_t seed) {
-  return std::make_unique<ExpectedImprovementSearcher>(space, seed);
+                                                          std::uint64_t seed,
+                                                          const TimesElsewhere& elsewhere) {
+  return std::make_unique<ExpectedImprovementSearcher>(space, seed, elsewhere);
 }
 
 }  // namespace kindred

@@ -8,14 +8,21 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "schedules/user/parameter_space.h"
 #include "search/searcher.h"
 
 namespace kindred {
 
-// `space` must outlive the searcher.
+// log2(time) of each configuration of a space on some other devices, up to a constant of the
+// device; NaN where it is not known.
+using TimesElsewhere = std::vector<std::vector<double>>;
+
+// `space` must outlive the searcher. With `elsewhere` the first proposals are what was fastest
+// there.
 std::unique_ptr<Searcher> MakeExpectedImprovementSearcher(const ParameterSpace& space,
-                                                          std::uint64_t seed);
+                                                          std::uint64_t seed,
+                                                          const TimesElsewhere& elsewhere = {});
 
 }  // namespace kindred

@@ -70,7 +70,10 @@ void AddCommon(CLI::App& command, CommonOptions& options) {
 void AddTune(CLI::App& app, std::function<int()>& run) {
   auto* command = app.add_subcommand("tune", "Tune models and workloads; results go into the log");
   auto o = std::make_shared<TuneCommand>();
-  command->add_option("inputs", o->inputs, "MODEL.onnx, WORKLOAD.kd or ZOO.json")->required();
+  command
+      ->add_option("inputs", o->inputs,
+                   "MODEL.onnx, WORKLOAD.kd, ZOO.json, or SPEC.json of a kernel (T1)")
+      ->required();
   command->add_option("--target", o->target, TargetNames())->capture_default_str();
   command->add_option("--threads", o->threads, "Shorthand for --target cpu:threads=N")
       ->check(CLI::Range(1, 1024));
@@ -89,9 +92,13 @@ void AddTune(CLI::App& app, std::function<int()>& run) {
   command->add_option("--seed", o->options.seed, "Seed of every random choice")
       ->check(WholeNumber(UINT64_MAX))
       ->capture_default_str();
-  command->add_option("--searcher", o->options.searcher, "Search algorithm")
-      ->check(CLI::IsMember({"mcts", "evolution", "random"}))
-      ->capture_default_str();
+  auto* searcher =
+      command
+          ->add_option(
+              "--searcher", o->options.searcher,
+              "Search algorithm; surrogate is for kernels' descriptions, and their default")
+          ->check(CLI::IsMember({"mcts", "evolution", "random", "surrogate"}))
+          ->capture_default_str();
   auto families = std::make_shared<std::string>("on");
   command->add_option("--families", *families, "Share models and winners within families")
       ->check(CLI::IsMember({"on", "off"}))
@@ -102,8 +109,9 @@ void AddTune(CLI::App& app, std::function<int()>& run) {
       ->capture_default_str();
   command->add_flag("--quiet", o->quiet, "No progress on standard error");
   AddCommon(*command, *o);
-  command->callback([o, time, families, &run] {
+  command->callback([o, time, families, searcher, &run] {
     o->options.families = *families == "on";
+    o->searcher_given = searcher->count() > 0;
     if (!time->empty()) {
       const std::string problem = ReadDuration(*time, o->options.time_s);
       if (!problem.empty()) throw CLI::ValidationError("--time", problem);
@@ -249,6 +257,12 @@ void AddReplay(CLI::App& app, std::function<int()>& run) {
                       "are recorded");
   command->add_option("--searcher", o->searcher, "surrogate, mcts, evolution or random")
       ->capture_default_str();
+  command
+      ->add_option("--transfer", o->transfer,
+                   "Recording of the same space on another device, to learn from; may be repeated")
+      ->allow_extra_args(false);
+  command->add_flag("--noise", o->noise,
+                    "An evaluation draws one of the recorded samples, not their mean");
   command->add_option("--budget", o->budget, "Evaluations of each run; failures count")
       ->check(CLI::Range(1, 1000000))
       ->capture_default_str();
@@ -293,6 +307,8 @@ void AddLog(CLI::App& app, std::function<int()>& run) {
       {"show", "The best schedule of each workload, or all trials of one", "key", "Workload key",
        false},
       {"export", "One JSON line per trial on standard output", nullptr, nullptr, false},
+      {"t4", "The trials of one workload on standard output, as results in T4", "key",
+       "Workload key", true},
       {"import", "Take over exported trials", "file", "File of JSON lines, or - for standard input",
        true},
       {"verify", "Check the log's integrity; exit code 1 if something is wrong", nullptr, nullptr,
@@ -306,7 +322,8 @@ void AddLog(CLI::App& app, std::function<int()>& run) {
       auto* option = sub->add_option(action.argument, o->argument, action.argument_help);
       if (action.required) option->required();
     }
-    if (o->action != "export")
+    if (o->action == "t4") sub->add_option("--target", o->target, "Where there are several");
+    if (o->action != "export" && o->action != "t4")
       sub->add_flag("--json", o->json,
                     "Print one JSON object on standard output and nothing else there");
     sub->callback([o, &run] { run = [o] { return RunLog(*o); }; });

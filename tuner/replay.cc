@@ -1,11 +1,12 @@
 #include "tuner/replay.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include <fmt/format.h>
 
-#include "search/configuration_searcher.h"
+#include "schedules/base/seed.h"
 
 namespace kindred {
 namespace {
@@ -16,24 +17,24 @@ struct Translation {
   std::vector<std::optional<std::uint16_t>> values;
 };
 
-Result<std::vector<Translation>> Translate(const Recording& recording,
-                                           const ParameterSpace& space) {
+Result<std::vector<Translation>> Translate(const Recording& recording, const ParameterSpace& space,
+                                           std::string_view space_name) {
   std::vector<Translation> translations;
   for (const TunableParameter& parameter : space.parameters()) {
     const auto found = std::find_if(
         recording.parameters.begin(), recording.parameters.end(),
         [&](const TunableParameter& recorded) { return recorded.name == parameter.name; });
     if (found == recording.parameters.end())
-      return BadInput(fmt::format("the parameter '{}' of the description is not in the recording",
-                                  parameter.name));
+      return BadInput(fmt::format("the parameter '{}' of the {} is not in the recording",
+                                  parameter.name, space_name));
   }
   for (const TunableParameter& parameter : recording.parameters) {
     const auto found =
         std::find_if(space.parameters().begin(), space.parameters().end(),
                      [&](const TunableParameter& p) { return p.name == parameter.name; });
     if (found == space.parameters().end())
-      return BadInput(fmt::format("the parameter '{}' of the recording is not in the description",
-                                  parameter.name));
+      return BadInput(fmt::format("the parameter '{}' of the recording is not in the {}",
+                                  parameter.name, space_name));
     Translation translation;
     translation.parameter = static_cast<std::size_t>(found - space.parameters().begin());
     for (const Value& value : parameter.values) {
@@ -44,6 +45,19 @@ Result<std::vector<Translation>> Translate(const Recording& recording,
     translations.push_back(std::move(translation));
   }
   return translations;
+}
+
+// The space's configuration of a trial; nullopt: it has none.
+std::optional<std::size_t> IndexOf(const RecordedTrial& trial,
+                                   const std::vector<Translation>& translations,
+                                   const ParameterSpace& space) {
+  std::vector<std::uint16_t> row(translations.size());
+  for (std::size_t i = 0; i < translations.size(); ++i) {
+    const auto value = translations[i].values[trial.configuration[i]];
+    if (!value) return std::nullopt;
+    row[translations[i].parameter] = *value;
+  }
+  return space.Find(row);
 }
 
 }  // namespace
@@ -58,21 +72,16 @@ Result<RecordedSpace> MakeRecordedSpace(const Recording& recording,
     for (const RecordedTrial& trial : recording.trials) rows.push_back(trial.configuration);
     KINDRED_TRY(result.space, ParameterSpace::Of(recording.parameters, std::move(rows)));
   }
-  KINDRED_TRY(const auto translations, Translate(recording, result.space));
+  KINDRED_TRY(const auto translations, Translate(recording, result.space, "description"));
   result.ms.assign(result.space.size(), 0);
+  result.samples_ms.resize(result.space.size());
   result.optimum_ms = std::numeric_limits<double>::infinity();
-  std::vector<std::uint16_t> row(translations.size());
   for (const RecordedTrial& trial : recording.trials) {
-    bool known = true;
-    for (std::size_t i = 0; i < translations.size(); ++i) {
-      const auto value = translations[i].values[trial.configuration[i]];
-      known = known && value;
-      row[translations[i].parameter] = value.value_or(0);
-    }
-    const auto index = known ? result.space.Find(row) : std::nullopt;
+    const auto index = IndexOf(trial, translations, result.space);
     if (!index) continue;
     ++result.recorded;
     result.ms[*index] = trial.ms;
+    result.samples_ms[*index] = trial.samples_ms;
     if (trial.ms > 0) result.optimum_ms = std::min(result.optimum_ms, trial.ms);
   }
   if (result.recorded == 0)
@@ -82,12 +91,35 @@ Result<RecordedSpace> MakeRecordedSpace(const Recording& recording,
   return result;
 }
 
-Result<ReplayRun> Replay(const RecordedSpace& recorded, std::string_view searcher_name, int budget,
+Result<std::vector<double>> TimesOf(const Recording& elsewhere, const ParameterSpace& space) {
+  KINDRED_TRY(const auto translations, Translate(elsewhere, space, "space"));
+  std::vector<double> logs(space.size(), std::numeric_limits<double>::quiet_NaN());
+  std::vector<std::size_t> failed;
+  double slowest = -std::numeric_limits<double>::infinity();
+  for (const RecordedTrial& trial : elsewhere.trials) {
+    const auto index = IndexOf(trial, translations, space);
+    if (!index) continue;
+    if (trial.ms > 0) {
+      logs[*index] = std::log2(trial.ms);
+      slowest = std::max(slowest, logs[*index]);
+    } else {
+      failed.push_back(*index);
+    }
+  }
+  if (!std::isfinite(slowest))
+    return BadInput("it has no time of any configuration of the space that is searched");
+  for (const std::size_t index : failed) logs[index] = slowest;
+  return logs;
+}
+
+Result<ReplayRun> Replay(const RecordedSpace& recorded, const ReplayOptions& options,
                          std::uint64_t seed) {
-  KINDRED_TRY(const auto searcher, MakeConfigurationSearcher(searcher_name, recorded.space, seed));
+  KINDRED_TRY(const auto searcher,
+              MakeConfigurationSearcher(options.searcher, recorded.space, seed, options.elsewhere));
   ReplayRun run{seed, {}};
-  double best_ms = 0;
-  while (run.ratio.size() < static_cast<std::size_t>(budget)) {
+  Random random(DeriveSeed(seed, "recorded samples"));
+  double best_ms = 0, least_ms = 0;
+  while (run.ratio.size() < static_cast<std::size_t>(options.budget)) {
     const std::vector<Candidate> batch = searcher->Propose(1);
     if (const auto errors = searcher->TakeErrors(); !errors.empty()) return errors[0];
     if (batch.empty()) break;
@@ -96,8 +128,14 @@ Result<ReplayRun> Replay(const RecordedSpace& recorded, std::string_view searche
     Outcome outcome;
     const double ms = recorded.ms[*index];
     if (ms > 0) {
-      outcome.median_ns = ms * 1e6;
-      best_ms = best_ms > 0 ? std::min(best_ms, ms) : ms;
+      const auto& samples = recorded.samples_ms[*index];
+      const double seen =
+          options.noise && !samples.empty() ? samples[random.Below(samples.size())] : ms;
+      outcome.median_ns = seen * 1e6;
+      if (least_ms == 0 || seen < least_ms) {
+        least_ms = seen;
+        best_ms = ms;
+      }
     } else {
       outcome.status = Status::kRunError;
     }

@@ -8,15 +8,17 @@
 
 #include "measure/recorded/recording.h"
 #include "schedules/user/t1_spec.h"
+#include "search/configuration_searcher.h"
 
 namespace kindred {
 
 // What is searched, and what becomes of each configuration.
 struct RecordedSpace {
   ParameterSpace space;
-  std::vector<double> ms;    // by configuration of the space; 0: fails
-  double optimum_ms = 0;     // least of them
-  std::size_t recorded = 0;  // configurations of the space with an entry
+  std::vector<double> ms;                       // by configuration of the space; 0: fails
+  std::vector<std::vector<double>> samples_ms;  // of each; empty where they are not recorded
+  double optimum_ms = 0;                        // least of them
+  std::size_t recorded = 0;                     // configurations of the space with an entry
 };
 
 // With `spec` its legal configurations, of which those without an entry fail; else those with an
@@ -31,9 +33,23 @@ struct ReplayRun {
   std::vector<double> ratio;
 };
 
+// What another device's recording says of the space's configurations, as searchers take it. What
+// failed there is as slow as the slowest. Errors (kBadInput): a parameter of the space is not in
+// the recording; they have no configuration in common.
+Result<std::vector<double>> TimesOf(const Recording& elsewhere, const ParameterSpace& space);
+
+struct ReplayOptions {
+  std::string searcher = "surrogate";
+  int budget = 200;
+  // An evaluation gives one of the recorded samples, drawn, not their mean; the best so far is then
+  // the mean of what gave the least.
+  bool noise = false;
+  TimesElsewhere elsewhere;
+};
+
 // At most `budget` evaluations, none twice; fewer where the space has no more. Error: unknown
 // searcher.
-Result<ReplayRun> Replay(const RecordedSpace& recorded, std::string_view searcher, int budget,
+Result<ReplayRun> Replay(const RecordedSpace& recorded, const ReplayOptions& options,
                          std::uint64_t seed);
 
 // Median over the runs after `evaluations` of them (a run that ended earlier counts with its last);

@@ -7,6 +7,30 @@ namespace {
 
 using nlohmann::json;
 
+json LimitsToJson(const MeasureLimits& l) {
+  return {{"build_timeout_s", l.build_timeout_s}, {"run_timeout_s", l.run_timeout_s},
+          {"memory_bytes", l.memory_bytes},       {"minimum_sample_ns", l.minimum_sample_ns},
+          {"minimum_samples", l.minimum_samples}, {"maximum_samples", l.maximum_samples},
+          {"time_budget_s", l.time_budget_s},     {"relative_error", l.relative_error},
+          {"abandon_ratio", l.abandon_ratio}};
+}
+
+MeasureLimits LimitsFrom(const json& j) {
+  MeasureLimits l;
+  l.build_timeout_s = j.at("build_timeout_s");
+  l.run_timeout_s = j.at("run_timeout_s");
+  l.memory_bytes = j.at("memory_bytes");
+  l.minimum_sample_ns = j.at("minimum_sample_ns");
+  l.minimum_samples = j.at("minimum_samples");
+  l.maximum_samples = j.at("maximum_samples");
+  l.time_budget_s = j.at("time_budget_s");
+  l.relative_error = j.at("relative_error");
+  l.abandon_ratio = j.at("abandon_ratio");
+  return l;
+}
+
+}  // namespace
+
 json CallToJson(const KernelCall& call) {
   json arguments = json::array();
   for (const KernelArgument& a : call.arguments) {
@@ -39,30 +63,6 @@ KernelCall CallFrom(const json& j) {
   }
   return call;
 }
-
-json LimitsToJson(const MeasureLimits& l) {
-  return {{"build_timeout_s", l.build_timeout_s}, {"run_timeout_s", l.run_timeout_s},
-          {"memory_bytes", l.memory_bytes},       {"minimum_sample_ns", l.minimum_sample_ns},
-          {"minimum_samples", l.minimum_samples}, {"maximum_samples", l.maximum_samples},
-          {"time_budget_s", l.time_budget_s},     {"relative_error", l.relative_error},
-          {"abandon_ratio", l.abandon_ratio}};
-}
-
-MeasureLimits LimitsFrom(const json& j) {
-  MeasureLimits l;
-  l.build_timeout_s = j.at("build_timeout_s");
-  l.run_timeout_s = j.at("run_timeout_s");
-  l.memory_bytes = j.at("memory_bytes");
-  l.minimum_sample_ns = j.at("minimum_sample_ns");
-  l.minimum_samples = j.at("minimum_samples");
-  l.maximum_samples = j.at("maximum_samples");
-  l.time_budget_s = j.at("time_budget_s");
-  l.relative_error = j.at("relative_error");
-  l.abandon_ratio = j.at("abandon_ratio");
-  return l;
-}
-
-}  // namespace
 
 json ToJson(const OpenRequest& request) {
   json index_inputs = json::array();

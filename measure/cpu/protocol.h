@@ -73,6 +73,7 @@ struct Answer {
   Outcome outcome;
 };
 
+nlohmann::json CallToJson(const KernelCall& call);
 nlohmann::json ToJson(const OpenRequest& request);
 nlohmann::json ToJson(const ComputeReferenceRequest& request);
 nlohmann::json ToJson(const CandidateRequest& request);
@@ -81,6 +82,7 @@ std::string AnswerLine(const Answer& answer);
 
 // The `from` functions throw nlohmann::json::exception on a malformed object; both ends catch at
 // the line.
+KernelCall CallFrom(const nlohmann::json& json);
 OpenRequest OpenRequestFrom(const nlohmann::json& json);
 ComputeReferenceRequest ComputeReferenceRequestFrom(const nlohmann::json& json);
 CandidateRequest CandidateRequestFrom(const nlohmann::json& json);

@@ -12,6 +12,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "measure/cpu/buffer_protocol.h"
 #include "measure/cpu/fault_report.h"
 #include "measure/cpu/protocol.h"
 #include "measure/cpu/worker_state.h"
@@ -65,8 +66,12 @@ Answer Serve(WorkerState& state, const nlohmann::json& request) {
   if (what == "load_reference") return From(state.LoadReference(request.at("file")));
   if (what == "compute_reference")
     return From(state.ComputeReference(ComputeReferenceRequestFrom(request)));
-  if (what != "candidate") return Failed(Internal("the worker knows no request '" + what + "'"));
-  Result<Outcome> outcome = state.Measure(CandidateRequestFrom(request));
+  if (what == "open_buffers") return From(state.OpenBuffers(OpenBuffersRequestFrom(request)));
+  if (what != "candidate" && what != "take_reference")
+    return Failed(Internal("the worker knows no request '" + what + "'"));
+  Result<Outcome> outcome = what == "candidate"
+                                ? state.Measure(CandidateRequestFrom(request))
+                                : state.TakeReference(TakeReferenceRequestFrom(request));
   if (!outcome) return Failed(outcome.error());
   return {false, std::move(*outcome)};
 }

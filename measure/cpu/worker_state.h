@@ -16,6 +16,9 @@
 
 namespace kindred {
 
+struct OpenBuffersRequest;
+struct TakeReferenceRequest;
+
 class WorkerState {
  public:
   WorkerState();
@@ -26,6 +29,11 @@ class WorkerState {
   Result<void> LoadReference(const std::string& file);
   // Error: the kernel cannot be loaded or returns an error; no memory.
   Result<void> ComputeReference(const ComputeReferenceRequest& request);
+  // Buffers without a workload (measure/cpu/buffer_protocol.h). Error: no memory; a file that
+  // cannot be read.
+  Result<void> OpenBuffers(const OpenBuffersRequest& request);
+  // What the kernel does wrong is its Outcome.
+  Result<Outcome> TakeReference(const TakeReferenceRequest& request);
   // Error: nothing is open. What the candidate does wrong is its Outcome.
   Result<Outcome> Measure(const CandidateRequest& request);
 
@@ -33,6 +41,11 @@ class WorkerState {
   struct LoadedKernel;
   Result<LoadedKernel> Load(const KernelCall& call);
   Outcome Run(LoadedKernel& kernel, const CandidateRequest& request);
+  // A run without timing; guard zones are checked.
+  Result<Outcome> RunOnce(const KernelCall& call);
+  void Close();
+  // Outputs hold what kernels find there.
+  void ResetOutputs();
   // Empty where all outputs are right and nothing else was written.
   Outcome Check(const LoadedKernel& kernel) const;
 
@@ -43,6 +56,7 @@ class WorkerState {
   Hash128 inputs_hash_;
   std::vector<ExpectedOutput> expected_;  // in the order of the workload's outputs
   std::vector<int> output_tensors_;
+  std::map<int, std::vector<std::byte>> first_contents_;  // of outputs that are read too
   bool has_reference_ = false;
   std::size_t processors_ = 1;  // that kernels may use
   ControlKernel control_;

@@ -189,6 +189,8 @@ Result<Report> RunSource(const KernelSource& source, std::span<const std::int64_
         arguments.emplace_back(buffers[at]);
       else if (parameter.kind == Kind::kExtent)
         arguments.emplace_back(extents[at]);
+      else if (parameter.kind == Kind::kConstant)
+        arguments.emplace_back(parameter.value);
       else
         arguments.emplace_back(std::span(workspace).subspan(
             at, static_cast<std::size_t>(ends.at(parameter.value)) - at));

@@ -76,7 +76,7 @@ TEST_P(EveryReplay, AsksNothingTwiceAndFindsTheOptimumOfASmallSpace) {
     (*searcher)->Observe(batch, outcomes);
   }
   EXPECT_EQ(seen.size(), recorded.space.size());
-  const auto run = Replay(recorded, GetParam(), 200, 1);
+  const auto run = Replay(recorded, {.searcher = GetParam(), .budget = 200}, 1);
   ASSERT_TRUE(run);
   EXPECT_EQ(run->ratio.size(), 64u);
   EXPECT_EQ(run->ratio.back(), 1);
@@ -84,9 +84,9 @@ TEST_P(EveryReplay, AsksNothingTwiceAndFindsTheOptimumOfASmallSpace) {
 
 TEST_P(EveryReplay, TheSameSeedDecidesTheSame) {
   const RecordedSpace recorded = Made(MadeUp({1, 2, 4, 8, 16, 32}));
-  const auto once = Replay(recorded, GetParam(), 30, 5),
-             again = Replay(recorded, GetParam(), 30, 5),
-             other = Replay(recorded, GetParam(), 30, 6);
+  const auto once = Replay(recorded, {.searcher = GetParam(), .budget = 30}, 5),
+             again = Replay(recorded, {.searcher = GetParam(), .budget = 30}, 5),
+             other = Replay(recorded, {.searcher = GetParam(), .budget = 30}, 6);
   ASSERT_TRUE(once && again && other);
   EXPECT_EQ(once->ratio, again->ratio);
   EXPECT_NE(once->ratio, other->ratio);
@@ -96,7 +96,7 @@ TEST_P(EveryReplay, GoesOnWhereNothingButFailuresWasSeen) {
   Recording recording = MadeUp({1, 2, 4});
   for (RecordedTrial& trial : recording.trials)
     if (trial.configuration != std::vector<std::uint16_t>{4, 1, 1, 1}) trial.ms = 0;
-  const auto run = Replay(Made(recording), GetParam(), 192, 1);
+  const auto run = Replay(Made(recording), {.searcher = GetParam(), .budget = 192}, 1);
   ASSERT_TRUE(run) << run.error().message;
   EXPECT_EQ(run->ratio.size(), 192u);
   EXPECT_EQ(run->ratio.front(), 0);
@@ -111,7 +111,7 @@ TEST(ReplayTest, LearningNeedsFewerEvaluationsThanChance) {
   const auto median = [&](const char* searcher) {
     std::vector<ReplayRun> runs;
     for (std::uint64_t seed = 1; seed <= 5; ++seed) {
-      auto run = Replay(recorded, searcher, 50, seed);
+      auto run = Replay(recorded, {.searcher = searcher, .budget = 50}, seed);
       EXPECT_TRUE(run);
       runs.push_back(std::move(*run));
     }
@@ -121,7 +121,7 @@ TEST(ReplayTest, LearningNeedsFewerEvaluationsThanChance) {
 }
 
 TEST(ReplayTest, UnknownSearchersAreNamed) {
-  const auto run = Replay(Made(MadeUp({1})), "dowsing", 10, 1);
+  const auto run = Replay(Made(MadeUp({1})), {.searcher = "dowsing", .budget = 10}, 1);
   ASSERT_FALSE(run);
   EXPECT_THAT(run.error().message, testing::AllOf(HasSubstr("dowsing"), HasSubstr("surrogate")));
 }
@@ -153,6 +153,74 @@ TEST(ReplayTest, MediansCountRunsWithoutAResultAsWorst) {
   EXPECT_EQ(MedianRatio({{1, {0, 3, 2}}, {2, {4, 4, 4}}, {3, {5}}}, 2), 4);
   EXPECT_EQ(MedianRatio({{1, {0, 0}}, {2, {0, 0}}, {3, {1, 1}}}, 2), 0);
   EXPECT_EQ(MedianRatio({{1, {2}}, {2, {3}}}, 1), 2.5);
+}
+
+// Median ratio of five runs that know what another device's recording says.
+double MedianWith(const RecordedSpace& recorded, const TimesElsewhere& elsewhere, int budget) {
+  std::vector<ReplayRun> runs;
+  for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+    auto run = Replay(recorded, {.budget = budget, .elsewhere = elsewhere}, seed);
+    EXPECT_TRUE(run);
+    runs.push_back(std::move(*run));
+  }
+  return MedianRatio(runs, static_cast<std::size_t>(budget));
+}
+
+TEST(ReplayTest, AnotherDevicesTimesHelp) {
+  const Recording recording = MadeUp({1, 2, 3, 4, 5, 6, 7, 8});
+  const RecordedSpace recorded = Made(recording);
+  // The other device is slower, cares less for the block, and knows nothing of the narrow optimum.
+  Recording other = recording;
+  for (RecordedTrial& trial : other.trials)
+    if (trial.ms > 0) trial.ms = 3 * std::pow(std::max(trial.ms, 1.0), 0.7);
+  const auto times = TimesOf(other, recorded.space);
+  ASSERT_TRUE(times) << times.error().message;
+  EXPECT_LT(MedianWith(recorded, {*times}, 6), MedianWith(recorded, {}, 6) - 0.05);
+}
+
+TEST(ReplayTest, MisleadingTimesArePutAside) {
+  const Recording recording = MadeUp({1, 2, 3, 4, 5, 6, 7, 8});
+  const RecordedSpace recorded = Made(recording);
+  Recording other = recording;
+  for (std::size_t i = 0; i < other.trials.size(); ++i)
+    other.trials[i].ms = recording.trials[i * 211 % other.trials.size()].ms;
+  const auto times = TimesOf(other, recorded.space);
+  ASSERT_TRUE(times);
+  EXPECT_LE(MedianWith(recorded, {*times}, 60), MedianWith(recorded, {}, 60) + 0.03);
+}
+
+TEST(ReplayTest, OtherDevicesMayHaveOtherConfigurations) {
+  const RecordedSpace recorded = Made(MadeUp({1, 2, 4}));
+  const auto times = TimesOf(MadeUp({2, 8, 128}), recorded.space);
+  ASSERT_TRUE(times) << times.error().message;
+  std::size_t known = 0;
+  for (std::size_t i = 0; i < recorded.space.size(); ++i) {
+    if (!std::isnan((*times)[i])) ++known;
+  }
+  EXPECT_EQ(known, recorded.space.size() / 3);
+  const auto nothing = TimesOf(MadeUp({128}), recorded.space);
+  ASSERT_FALSE(nothing);
+  EXPECT_THAT(nothing.error().message, HasSubstr("no time of any configuration"));
+  Recording unlike = MadeUp({1});
+  unlike.parameters[3].name = "vector";
+  const auto refused = TimesOf(unlike, recorded.space);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("'unroll' of the space is not in the recording"));
+}
+
+TEST(ReplayTest, NoiseDrawsSamplesAndIsJudgedByTheMean) {
+  Recording recording = MadeUp({1, 2, 4});
+  for (RecordedTrial& trial : recording.trials)
+    if (trial.ms > 0) trial.samples_ms = {trial.ms * 0.5, trial.ms * 1.5};
+  const RecordedSpace recorded = Made(recording);
+  const auto quiet = Replay(recorded, {.budget = 192}, 1),
+             noisy = Replay(recorded, {.budget = 192, .noise = true}, 1),
+             again = Replay(recorded, {.budget = 192, .noise = true}, 1);
+  ASSERT_TRUE(quiet && noisy && again);
+  EXPECT_EQ(noisy->ratio, again->ratio);
+  EXPECT_NE(noisy->ratio, quiet->ratio);
+  EXPECT_EQ(quiet->ratio.back(), 1);
+  for (const double ratio : noisy->ratio) EXPECT_TRUE(ratio == 0 || ratio >= 1);
 }
 
 }  // namespace

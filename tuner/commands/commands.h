@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -33,9 +34,12 @@ struct TuneCommand : CommonOptions {
   int threads = 0;  // shorthand for target cpu:threads=N; 0: not given
   std::string log = "kindred.db";
   TuneOptions options;
+  bool searcher_given = false;
   bool quiet = false;
 };
 int RunTune(const TuneCommand& command);
+// Of a kernel's description (tune_kernel.cc).
+Result<void> TuneUserKernel(const TuneCommand& command, const std::function<bool()>& stop);
 
 struct QueryCommand : CommonOptions {
   std::string asked;  // WORKLOAD.kd, MODEL.onnx or a key of 32 hexadecimal digits
@@ -72,6 +76,8 @@ struct ReplayCommand : CommonOptions {
   std::string space;  // a recording
   std::string spec;   // its T1 description; empty: none
   std::string searcher = "surrogate";
+  std::vector<std::string> transfer;  // recordings of other devices
+  bool noise = false;
   int budget = 200;
   int seeds = 20;
   std::uint64_t first_seed = 1;
@@ -81,6 +87,7 @@ int RunReplay(const ReplayCommand& command);
 struct LogCommand : CommonOptions {
   std::string action;  // "ls", "show", "export", "import", "verify"
   std::string log, argument;
+  std::string target;  // "t4"; empty: the only one there is
 };
 int RunLog(const LogCommand& command);
 

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "database/exchange/json_lines.h"
+#include "database/exchange/t4.h"
 #include "database/sqlite_log.h"
 #include "tuner/commands/commands.h"
 #include "tuner/progress.h"
@@ -162,6 +163,8 @@ Result<int> Act(const LogCommand& command) {
     return clean ? 0 : 1;
   } else if (command.action == "export") {
     KINDRED_CHECK(ExportJsonLines(*log, {}, std::cout));
+  } else if (command.action == "t4") {
+    KINDRED_CHECK(ExportT4(*log, command.argument, command.target, std::cout));
   } else {
     std::ifstream file;
     if (command.argument != "-") {

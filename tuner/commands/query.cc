@@ -13,6 +13,7 @@
 #include "schedules/text_form.h"
 #include "tuner/answer.h"
 #include "tuner/commands/commands.h"
+#include "tuner/kernel_answer.h"
 #include "tuner/progress.h"
 #include "tuner/report/table.h"
 #include "tuner/targets.h"
@@ -65,6 +66,15 @@ struct Source {
   Result<KernelPackage> Answer(Workload workload) const {
     return AnswerQuery(log.get(), {std::move(workload), target, epoch});
   }
+  // Of a workload's file or key, or of the key of a user's kernel.
+  Result<KernelPackage> Package(const std::string& asked) const {
+    if (log != nullptr) {
+      KINDRED_TRY(const auto record, log->FindWorkload(asked));
+      if (record && IsUserKernel(*record)) return AnswerKernel(*log, *record, target, epoch);
+    }
+    KINDRED_TRY(Workload workload, AskedWorkload(asked, log.get()));
+    return Answer(std::move(workload));
+  }
 };
 
 Result<Source> OpenSource(const QueryCommand& command) {
@@ -94,9 +104,12 @@ void PrintPackage(const KernelPackage& package) {
   fmt::print("workload   {}\ntarget     {}\nmatch      {}{}\n", package.key, package.target,
              Name(package.match), package.validated ? ", validated" : ", not run");
   if (package.statistics.contains("median_ns"))
-    fmt::print("time       {} ({:.1f} GFLOP/s, median of {} samples)\n",
+    fmt::print("time       {} ({}median of {} samples)\n",
                FormatNs(package.statistics["median_ns"].get<double>()),
-               package.statistics["gflops"].get<double>(), package.statistics["samples_ns"].size());
+               package.statistics.contains("gflops")
+                   ? fmt::format("{:.1f} GFLOP/s, ", package.statistics["gflops"].get<double>())
+                   : "",
+               package.statistics["samples_ns"].size());
   else
     fmt::print("time       {} predicted\n",
                FormatNs(package.statistics["predicted_ns"].get<double>()));
@@ -235,8 +248,7 @@ Result<void> AskWorkload(const QueryCommand& command) {
     return BadInput(
         fmt::format("{}: --dim, --merge and --trips are for models (MODEL.onnx)", command.asked));
   KINDRED_TRY(const Source source, OpenSource(command));
-  KINDRED_TRY(Workload workload, AskedWorkload(command.asked, source.log.get()));
-  KINDRED_TRY(const KernelPackage package, source.Answer(std::move(workload)));
+  KINDRED_TRY(const KernelPackage package, source.Package(command.asked));
   if (!command.cubin.empty()) KINDRED_CHECK(WriteCubin(package, source.target, command));
   if (command.json)
     fmt::print("{}\n", ToJson(package).dump(2));

@@ -1,4 +1,5 @@
 // kindred replay: a search over a recorded space, without the device that it was recorded on.
+#include <algorithm>
 #include <chrono>
 
 #include <fmt/format.h>
@@ -21,6 +22,7 @@ json OrNull(double ratio) { return ratio > 0 ? json(ratio) : json(nullptr); }
 json ToJson(const ReplayCommand& command, const RecordedSpace& recorded,
             const std::vector<ReplayRun>& runs, double wall_s) {
   json out = {{"space", command.space},         {"searcher", command.searcher},
+              {"transfer", command.transfer},   {"noise", command.noise},
               {"budget", command.budget},       {"configurations", recorded.space.size()},
               {"optimum", recorded.optimum_ms}, {"runs", json::array()},
               {"median", json::object()},       {"wall_s", wall_s}};
@@ -51,13 +53,17 @@ void PrintText(const ReplayCommand& command, const RecordedSpace& recorded,
   fmt::print("{}", table.Print());
 }
 
-void Warn(const ReplayCommand& command, const Recording& recording, const RecordedSpace& recorded) {
+void WarnOfRecording(const std::string& path, const Recording& recording) {
   if (recording.truncated)
-    fmt::print(stderr, "{}: its end is missing; {} configurations before it are used\n",
-               command.space, recording.trials.size());
+    fmt::print(stderr, "{}: its end is missing; {} configurations before it are used\n", path,
+               recording.trials.size());
   if (recording.not_finite > 0)
     fmt::print(stderr, "{}: {} times are not finite; these configurations count as failures\n",
-               command.space, recording.not_finite);
+               path, recording.not_finite);
+}
+
+void Warn(const ReplayCommand& command, const Recording& recording, const RecordedSpace& recorded) {
+  WarnOfRecording(command.space, recording);
   if (recorded.recorded < recording.trials.size())
     fmt::print(stderr, "{}: {} recorded configurations are not legal by {}; they are left out\n",
                command.space, recording.trials.size() - recorded.recorded, command.spec);
@@ -77,10 +83,24 @@ Result<void> Run(const ReplayCommand& command) {
   }
   KINDRED_TRY(const RecordedSpace recorded, MakeRecordedSpace(recording, spec));
   Warn(command, recording, recorded);
+  ReplayOptions options;
+  options.searcher = command.searcher;
+  options.budget = command.budget;
+  options.noise = command.noise;
+  if (command.noise && std::all_of(recorded.samples_ms.begin(), recorded.samples_ms.end(),
+                                   [](const auto& samples) { return samples.empty(); }))
+    return BadInput(command.space + ": has no samples to draw from; leave --noise out");
+  for (const std::string& path : command.transfer) {
+    KINDRED_TRY(const Recording other, ReadRecording(path));
+    WarnOfRecording(path, other);
+    auto times = TimesOf(other, recorded.space);
+    if (!times) return BadInput(path + ": " + times.error().message);
+    options.elsewhere.push_back(std::move(*times));
+  }
   std::vector<ReplayRun> runs;
   for (int i = 0; i < command.seeds; ++i) {
-    KINDRED_TRY(ReplayRun run, Replay(recorded, command.searcher, command.budget,
-                                      command.first_seed + static_cast<std::uint64_t>(i)));
+    KINDRED_TRY(ReplayRun run,
+                Replay(recorded, options, command.first_seed + static_cast<std::uint64_t>(i)));
     runs.push_back(std::move(run));
   }
   const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - start;

@@ -1,13 +1,16 @@
 // kindred tune: the main job.
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
-
 #include <filesystem>
+#include <fstream>
+#include <sstream>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "database/sqlite_log.h"
+#include "schedules/user/kernel_spec.h"
 #include "tuner/commands/commands.h"
 #include "tuner/report/tune_report.h"
 #include "tuner/targets.h"
@@ -26,7 +29,23 @@ void RequestStop(int signal_number) {
   std::signal(signal_number, SIG_DFL);
 }
 
+// A description of a kernel, not a list of models.
+bool IsKernel(const std::string& path) {
+  if (std::filesystem::path(path).extension() != ".json") return false;
+  std::ifstream file(path);
+  std::stringstream text;
+  text << file.rdbuf();
+  return IsKernelSpec(text.str());
+}
+
 Result<void> Tune(const TuneCommand& command) {
+  if (std::any_of(command.inputs.begin(), command.inputs.end(), IsKernel)) {
+    std::signal(SIGINT, RequestStop);
+    std::signal(SIGTERM, RequestStop);
+    return TuneUserKernel(command, [] { return stop_requested != 0; });
+  }
+  if (command.options.searcher == "surrogate")
+    return BadInput("the searcher 'surrogate' is for kernels' descriptions (SPEC.json) only");
   KINDRED_TRY(const InputOptions input_options, ToInputOptions(command.models));
   KINDRED_TRY(auto inputs, ReadInputs(command.inputs, input_options));
   const std::string cache = command.cache.empty() ? DefaultCacheDirectory() : command.cache;

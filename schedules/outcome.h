@@ -43,6 +43,12 @@ struct Outcome {
   BuildFacts facts;
   std::string compiler;  // name and version of what built it, e.g. "gcc 12.2.0"
 
+  // GPUs; empty and 0 elsewhere.
+  std::string timer;        // who timed the samples: "cupti" or "events"
+  bool cold = false;        // the second-level cache was flushed before each run
+  double sm_clock_mhz = 0;  // mean beside the samples; 0: NVML does not say
+  std::string throttled;    // what slowed the clocks beside the samples: "power", "thermal (87 C)"
+
   bool Timed() const { return status == Status::kOk || status == Status::kAbandoned; }
 };
 

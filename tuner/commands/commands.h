@@ -33,6 +33,7 @@ struct TuneCommand : CommonOptions {
   int threads = 0;  // shorthand for target cpu:threads=N; 0: not given
   std::string log = "kindred.db";
   TuneOptions options;
+  int builders = 2;  // compilers at a time
   bool quiet = false;
 };
 int RunTune(const TuneCommand& command);

@@ -43,6 +43,10 @@ struct MeasureJob {
 // Disjoint wall seconds since the runner was made.
 struct MeasureTimes {
   double build_s = 0, run_s = 0;
+  // GPUs, summed over the devices: how long kernels, copies or checks ran, and how long a built
+  // candidate was there to be run. Their quotient is the devices' busy share. Neither is disjoint
+  // from the others.
+  double device_busy_s = 0, device_wanted_s = 0;
 };
 
 class Runner {

@@ -30,6 +30,15 @@ constexpr std::array<Device, 5> kDevices = {{
 
 }  // namespace
 
+void CompleteCudaTarget(Target& t) {
+  t.l2_gbps = 40 * t.gpu.clock_ghz * t.gpu.sms;
+  t.l1_gbps = 128 * t.gpu.clock_ghz * t.gpu.sms;
+  t.l1_bytes = t.gpu.shared_bytes_per_sm;
+  t.l3_bytes = 0;
+  t.cores = t.gpu.sms;
+  t.compilers = {"nvrtc"};
+}
+
 std::optional<Target> NamedCudaTarget(std::string_view name) {
   for (const Device& d : kDevices) {
     if (d.name != name) continue;
@@ -46,12 +55,7 @@ std::optional<Target> NamedCudaTarget(std::string_view name) {
     t.gpu.clock_ghz = d.boost_ghz;
     t.l2_bytes = d.l2_mib << 20;
     t.memory_gbps = d.memory_gbps;
-    t.l2_gbps = 40 * d.boost_ghz * d.sms;
-    t.l1_gbps = 128 * d.boost_ghz * d.sms;
-    t.l1_bytes = t.gpu.shared_bytes_per_sm;
-    t.l3_bytes = 0;
-    t.cores = d.sms;
-    t.compilers = {"nvrtc"};
+    CompleteCudaTarget(t);
     t.peak_f32_gflops = 2 * d.boost_ghz * d.f32_lanes_per_sm * d.sms;
     t.peak_f64_gflops = t.peak_f32_gflops * d.f64_rate;
     t.peak_i8_gops = 4 * t.peak_f32_gflops;  // dp4a

@@ -23,6 +23,8 @@ struct GpuLimits {
   int threads_per_sm = 1536;
   int blocks_per_sm = 16;
   double clock_ghz = 1;
+  double peak_f16_gflops =
+      0;  // multiply-adds of packed pairs outside of tensor cores; 0: not known
 };
 
 struct Target {

@@ -22,7 +22,8 @@ json GpuToJson(const GpuLimits& g) {
           {"threads_per_block", g.threads_per_block},
           {"threads_per_sm", g.threads_per_sm},
           {"blocks_per_sm", g.blocks_per_sm},
-          {"clock_ghz", g.clock_ghz}};
+          {"clock_ghz", g.clock_ghz},
+          {"peak_f16_gflops", g.peak_f16_gflops}};
 }
 
 GpuLimits GpuFromJson(const json& d) {
@@ -38,6 +39,7 @@ GpuLimits GpuFromJson(const json& d) {
   g.threads_per_sm = d.at("threads_per_sm");
   g.blocks_per_sm = d.at("blocks_per_sm");
   g.clock_ghz = d.at("clock_ghz");
+  g.peak_f16_gflops = d.value("peak_f16_gflops", 0.0);
   return g;
 }
 

@@ -107,6 +107,9 @@ void AddTune(CLI::App& app, std::function<int()>& run) {
   command->add_option("--batch", o->options.batch, "Trials of a round")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
+  command->add_option("--builders", o->builders, "Compilers at a time")
+      ->check(CLI::Range(1, 256))
+      ->capture_default_str();
   command->add_flag("--quiet", o->quiet, "No progress on standard error");
   AddCommon(*command, *o);
   command->callback([o, time, families, searcher, &run] {

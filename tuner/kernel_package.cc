@@ -50,10 +50,11 @@ json ArgumentToJson(const KernelArgument& argument, std::size_t position, const 
 
 using Parameter = KernelStep::Parameter;
 
-constexpr std::array<std::pair<Parameter::Kind, std::string_view>, 3> kParameterKinds = {
+constexpr std::array<std::pair<Parameter::Kind, std::string_view>, 4> kParameterKinds = {
     {{Parameter::Kind::kArgument, "argument"},
      {Parameter::Kind::kWorkspace, "workspace"},
-     {Parameter::Kind::kExtent, "extent"}}};
+     {Parameter::Kind::kExtent, "extent"},
+     {Parameter::Kind::kConstant, "constant"}}};
 
 // A number, {"extent": I}, or {"op", "args"}.
 json SizeToJson(const Expr& e) {

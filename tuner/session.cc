@@ -74,6 +74,8 @@ Result<void> TuningSession::Run(const std::function<bool()>& stop, Progress& pro
   const auto finish = [&]() -> Result<void> {
     times_.build_s = runner_.times().build_s;
     times_.run_s = runner_.times().run_s;
+    times_.device_busy_s = runner_.times().device_busy_s;
+    times_.device_wanted_s = runner_.times().device_wanted_s;
     times_.train_s = models_->train_seconds();
     times_.wall_s = Elapsed();
     times_.other_s = std::max(

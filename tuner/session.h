@@ -73,6 +73,12 @@ struct TuneTask : DistinctTask {
 
 struct SessionTimes {
   double build_s = 0, run_s = 0, search_s = 0, train_s = 0, other_s = 0, wall_s = 0;
+  double device_busy_s = 0, device_wanted_s = 0;  // GPUs: MeasureTimes
+
+  // How much of the time in which a built candidate was there a device was at work; 0: not known.
+  double DeviceBusyShare() const {
+    return device_wanted_s > 0 ? device_busy_s / device_wanted_s : 0;
+  }
 };
 
 class TuningSession {

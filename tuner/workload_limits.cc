@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "cost_model/prior.h"
-#include "measure/cpu/reference_plan.h"
+#include "measure/reference_plan.h"
 
 namespace kindred {
 namespace {

@@ -10,7 +10,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "measure/cpu/protocol.h"
+#include "measure/internal/protocol.h"
 #include "measure/kernel_runner.h"
 
 namespace kindred {

@@ -12,32 +12,29 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <fstream>
 #include <optional>
 #include <unordered_map>
 
 #include <nlohmann/json.hpp>
 
 #include "measure/builder.h"
-#include "measure/cpu/reference_plan.h"
-#include "measure/cpu/worker_process.h"
 #include "measure/internal/cache_directory.h"
 #include "measure/internal/cpu_info.h"
+#include "measure/internal/reference_maker.h"
+#include "measure/internal/worker_process.h"
+#include "measure/internal/worker_requests.h"
+#include "measure/reference_plan.h"
 #include "measure/runner.h"
 #include "schedules/text_form.h"
 
 namespace kindred {
 namespace {
 
-constexpr double kReferenceBuildTimeout_s = 120;
-constexpr double kReferenceRunTimeout_s = 300;
 constexpr double kOpenTimeout_s = 120;
 // A reference that is computed faster than this is not worth a file.
 constexpr double kKeepReferenceFrom_s = 0.05;
-constexpr std::int64_t kReferenceCacheBytes = 1ll << 30;
 // Deadline of the untuned program, in run_timeout_s.
 constexpr double kUntunedPatience = 20;
-constexpr std::size_t kPlansKept = 64;
 
 class Stopwatch {
  public:
@@ -54,17 +51,6 @@ class Stopwatch {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
-// Processes that the system has killed for want of memory, since it started; 0 where it does not
-// tell.
-std::int64_t OutOfMemoryKills() {
-  std::ifstream file("/proc/vmstat");
-  std::string name;
-  for (std::int64_t value = 0; file >> name >> value;) {
-    if (name == "oom_kill") return value;
-  }
-  return 0;
-}
-
 Outcome Failure(Status status, std::string message) {
   Outcome outcome;
   outcome.status = status;
@@ -79,7 +65,8 @@ class CpuRunner : public Runner {
       : target_(target),
         options_(std::move(options)),
         builder_(std::move(builder)),
-        references_(std::move(references)) {
+        references_(std::move(references)),
+        plans_(target) {
     // The last processors: the first one serves most interrupts.
     const std::vector<int> allowed = AllowedCpus();
     const auto count =
@@ -95,11 +82,8 @@ class CpuRunner : public Runner {
   // A started worker that has the job's workload open and its reference at hand.
   Result<WorkerProcess*> ReadyWorker(const MeasureJob& job);
   Result<void> EnsureReference(const ReferencePlan& plan);
-  // An error of the runner, for a request that must succeed.
-  Result<void> Must(const std::string& line, double timeout_s, const std::string& what);
   Result<Outcome> RunOne(const MeasureJob& job, const KernelSource& source,
                          const BuiltKernel& built);
-  const ReferencePlan& PlanFor(const MeasureJob& job);
   Result<std::string> VersionOf(const std::string& compiler);
 
   const Target target_;
@@ -110,7 +94,7 @@ class CpuRunner : public Runner {
   MeasureTimes times_;
   std::optional<WorkerProcess> worker_;
   std::string open_;  // file_name of the plan that the worker has open; empty: none
-  std::unordered_map<std::string, ReferencePlan> plans_;
+  ReferencePlans plans_;
   std::unordered_map<std::string, std::string> compiler_versions_;
 };
 
@@ -123,76 +107,40 @@ Result<std::string> CpuRunner::VersionOf(const std::string& compiler) {
   return version;
 }
 
-const ReferencePlan& CpuRunner::PlanFor(const MeasureJob& job) {
-  const std::string key = std::to_string(job.seed) + "\n" + PrintWorkload(*job.workload);
-  auto found = plans_.find(key);
-  if (found == plans_.end()) {
-    if (plans_.size() >= kPlansKept) plans_.clear();
-    found = plans_.emplace(key, PlanReference(*job.workload, job.seed, target_)).first;
-  }
-  return found->second;
-}
-
-Result<void> CpuRunner::Must(const std::string& line, double timeout_s, const std::string& what) {
-  const std::int64_t kills_before = OutOfMemoryKills();
-  WorkerProcess::Reply reply = worker_->Ask(line, timeout_s);
-  if (reply.end == WorkerProcess::End::kAnswered && !reply.answer.failed &&
-      reply.answer.outcome.status == Status::kOk)
-    return {};
-  std::string cause = reply.cause;
-  if (reply.end == WorkerProcess::End::kTimedOut) {
-    cause = "it took longer than " + std::to_string(static_cast<int>(timeout_s)) + " s";
-  } else if (reply.end == WorkerProcess::End::kAnswered) {
-    cause = reply.answer.outcome.message;
-  }
-  if (reply.end == WorkerProcess::End::kDied && OutOfMemoryKills() > kills_before)
-    return Internal(what + ": the system killed it for want of memory");
-  // Without an answer: the program is no worker, or somebody killed it.
-  const bool gone =
-      reply.end == WorkerProcess::End::kWasDead || reply.end == WorkerProcess::End::kDied;
-  return Error{gone ? ErrorKind::kEnvironment : ErrorKind::kInternal, what + ": " + cause};
-}
-
 Result<void> CpuRunner::EnsureReference(const ReferencePlan& plan) {
   const std::string file = references_.PathOf(plan.file_name);
   if (references_.Contains(plan.file_name) &&
-      Must(LoadReferenceJson(file).dump() + "\n", kOpenTimeout_s, "loading a reference"))
+      Must(*worker_, LoadReferenceJson(file).dump() + "\n", kOpenTimeout_s, "loading a reference"))
     return {};
-  BuiltKernel built;
+  ComputeReferenceRequest request;
   {
     // Its build is a build: take it out of the running time that the caller counts.
     double build_s = 0;
     {
       const Stopwatch watch(build_s);
-      KINDRED_TRY(built, builder_->BuildOne(plan.source, kReferenceBuildTimeout_s));
+      KINDRED_TRY(request, BuildReference(*builder_, plan));
     }
     times_.build_s += build_s;
     times_.run_s -= build_s;
   }
-  if (built.status != Status::kOk)
-    return Internal("the reference program of a workload does not compile: " + built.message);
-  ComputeReferenceRequest request;
   request.file = file;
   request.keep_from_s = kKeepReferenceFrom_s;
-  request.call = {built.library, built.entry, built.prepare_entry, plan.source.arguments,
-                  plan.source.workspace_bytes};
-  request.outputs = plan.outputs;
   // The worker has opened the workload: what fails now is no fault of its surroundings.
-  const auto computed = Must(ToJson(request).dump() + "\n", kReferenceRunTimeout_s,
+  const auto computed = Must(*worker_, ToJson(request).dump() + "\n", kReferenceRunTimeout_s,
                              "the reference program of a workload cannot be run");
   return computed ? Result<void>() : Internal(computed.error().message);
 }
 
 Result<WorkerProcess*> CpuRunner::ReadyWorker(const MeasureJob& job) {
-  const double memory = static_cast<double>(sysconf(_SC_PHYS_PAGES)) *
-                        static_cast<double>(sysconf(_SC_PAGESIZE));
+  const double memory =
+      static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
   double needed = 0;
   for (const Tensor& tensor : job.workload->tensors) needed += static_cast<double>(Bytes(tensor));
   if (needed > memory)
     return Environment("a workload's tensors take " + std::to_string(std::llround(needed / 1e9)) +
                        " GB, this machine has " + std::to_string(std::llround(memory / 1e9)) +
                        " GB of memory: leave the workload out, or make it smaller");
-  const ReferencePlan& plan = PlanFor(job);
+  const ReferencePlan& plan = plans_.For(*job.workload, job.seed);
   if (worker_ && worker_->alive() && open_ == plan.file_name) return &*worker_;
   open_.clear();
   for (int attempt = 0;; ++attempt) {
@@ -202,9 +150,9 @@ Result<WorkerProcess*> CpuRunner::ReadyWorker(const MeasureJob& job) {
     }
     OpenRequest open = plan.open;
     open.cpus = cpus_;
-    Result<void> opened =
-        Must(ToJson(open).dump() + "\n", kOpenTimeout_s, "a worker cannot open a workload");
-    if (opened) opened = EnsureReference(plan);
+    const auto answer = Must(*worker_, ToJson(open).dump() + "\n", kOpenTimeout_s,
+                             "a worker cannot open a workload");
+    const Result<void> opened = answer ? EnsureReference(plan) : answer.error();
     if (opened) break;
     // A worker that was dead before it was asked (its parent thread ended, somebody killed it) is
     // no verdict on the workload.
@@ -217,8 +165,11 @@ Result<WorkerProcess*> CpuRunner::ReadyWorker(const MeasureJob& job) {
 Result<Outcome> CpuRunner::RunOne(const MeasureJob& job, const KernelSource& source,
                                   const BuiltKernel& built) {
   CandidateRequest request;
-  request.call = {built.library, built.entry, built.prepare_entry, source.arguments,
-                  source.workspace_bytes};
+  request.call.library = built.library;
+  request.call.entry = built.entry;
+  request.call.prepare_entry = built.prepare_entry;
+  request.call.arguments = source.arguments;
+  request.call.workspace_bytes = source.workspace_bytes;
   request.limits = options_.limits;
   request.incumbent_ns = job.incumbent_ns;
   request.never_abandon = job.reference;

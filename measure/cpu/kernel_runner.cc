@@ -11,8 +11,8 @@
 
 #include "measure/builder.h"
 #include "measure/cpu/buffer_protocol.h"
-#include "measure/cpu/worker_process.h"
 #include "measure/internal/cpu_info.h"
+#include "measure/internal/worker_process.h"
 
 namespace kindred {
 namespace {

@@ -56,23 +56,23 @@ Result<void> WorkerState::OpenBuffers(const OpenBuffersRequest& request) {
     if (from.read) KINDRED_CHECK(FillBuffer(from, request.seed, buffer));
     if (!from.written) {
       buffer.SetReadOnly(true);
-      inputs_.emplace(id, std::move(buffer));
+      data_.inputs.emplace(id, std::move(buffer));
       continue;
     }
     if (from.read) first_contents_[id].assign(buffer.data(), buffer.data() + buffer.bytes());
-    ExpectedOutput& expected = expected_.emplace_back();
+    ExpectedOutput& expected = data_.expected.emplace_back();
     expected.name = from.name;
     expected.type = from.type;
     expected.shape = {from.elements};
     expected.positions.resize(1);
-    output_tensors_.push_back(id);
-    outputs_.emplace(id, std::move(buffer));
+    data_.output_tensors.push_back(id);
+    data_.outputs.emplace(id, std::move(buffer));
   }
   return {};
 }
 
 void WorkerState::ResetOutputs() {
-  for (auto& [id, buffer] : outputs_) {
+  for (auto& [id, buffer] : data_.outputs) {
     const auto first = first_contents_.find(id);
     if (first == first_contents_.end())
       buffer.Fill(kUnwritten);
@@ -83,13 +83,13 @@ void WorkerState::ResetOutputs() {
 
 Result<Outcome> WorkerState::TakeReference(const TakeReferenceRequest& request) {
   has_reference_ = false;
-  for (auto& [id, buffer] : outputs_) buffer.Mend();
+  for (auto& [id, buffer] : data_.outputs) buffer.Mend();
   ResetOutputs();
   KINDRED_TRY(Outcome outcome, RunOnce(request.call));
   if (outcome.status != Status::kOk) return outcome;
-  for (std::size_t i = 0; i < expected_.size(); ++i) {
-    ExpectedOutput& expected = expected_[i];
-    const std::byte* const data = outputs_.at(output_tensors_[i]).data();
+  for (std::size_t i = 0; i < data_.expected.size(); ++i) {
+    ExpectedOutput& expected = data_.expected[i];
+    const std::byte* const data = data_.outputs.at(data_.output_tensors[i]).data();
     const std::int64_t elements = expected.shape[0];
     expected.integral = IsInteger(expected.type);
     expected.values.clear();

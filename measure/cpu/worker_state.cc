@@ -13,10 +13,8 @@
 
 #include "measure/cpu/control_kernel.h"
 #include "measure/cpu/fault_report.h"
-#include "measure/cpu/reference_file.h"
 #include "measure/internal/cpu_info.h"
-#include "schedules/inputs.h"
-#include "schedules/text_form.h"
+#include "measure/internal/reference_file.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define KINDRED_ADDRESS_SPACE_IS_HUGE 1
@@ -97,66 +95,20 @@ WorkerState::WorkerState() : control_(RunControlKernel) {}
 
 void WorkerState::Close() {
   has_reference_ = false;
-  inputs_.clear();
-  outputs_.clear();
-  expected_.clear();
-  output_tensors_.clear();
+  data_ = {};
   first_contents_.clear();
-  extents_.clear();
 }
 
 Result<void> WorkerState::Open(const OpenRequest& request) {
   Close();
   PinTo(request.cpus);
   processors_ = request.cpus.size();
-
-  KINDRED_TRY(workload_, ParseWorkload(request.workload));
-  for (const Symbol& symbol : workload_.symbols)
-    extents_.push_back(symbol.likely.empty() ? symbol.high : symbol.likely.front());
-
-  std::string hashes;
-  for (const int tensor : ArgumentTensors(workload_)) {
-    const Tensor& t = workload_.tensors[tensor];
-    KINDRED_TRY(GuardedBuffer buffer, GuardedBuffer::Make(t.name, Bytes(t)));
-    if (workload_.ProducerOf(tensor) == nullptr) {
-      FillInput(workload_, tensor, request.seed, buffer.span());
-      hashes += HashOf({reinterpret_cast<const char*>(buffer.data()),
-                        static_cast<std::size_t>(buffer.bytes())})
-                    .Hex();
-      buffer.SetReadOnly(true);
-      inputs_.emplace(tensor, std::move(buffer));
-      continue;
-    }
-    ExpectedOutput& expected = expected_.emplace_back();
-    expected.name = t.name;
-    expected.type = t.type;
-    for (const Extent& extent : t.shape) expected.shape.push_back(extent.value);
-    if (output_tensors_.size() < request.positions.size())
-      expected.positions = request.positions[output_tensors_.size()];
-    if (t.type == DataType::kC64) {  // both parts are compared
-      expected.type = DataType::kF32;
-      expected.shape.push_back(2);
-    }
-    expected.positions.resize(expected.shape.size());
-    output_tensors_.push_back(tensor);
-    outputs_.emplace(tensor, std::move(buffer));
-  }
-  for (const OpenRequest::IndexInput& index : request.index_inputs) {
-    const auto bytes = static_cast<std::int64_t>(index.positions.size() * sizeof(std::int64_t));
-    KINDRED_TRY(GuardedBuffer buffer, GuardedBuffer::Make("sample", bytes));
-    std::memcpy(buffer.data(), index.positions.data(), static_cast<std::size_t>(bytes));
-    hashes +=
-        HashOf({reinterpret_cast<const char*>(buffer.data()), static_cast<std::size_t>(bytes)})
-            .Hex();
-    buffer.SetReadOnly(true);
-    inputs_.emplace(index.tensor, std::move(buffer));
-  }
-  inputs_hash_ = HashOf(hashes);
+  KINDRED_TRY(data_, OpenWorkload(request));
   return {};
 }
 
 Result<void> WorkerState::LoadReference(const std::string& file) {
-  KINDRED_CHECK(ReadReference(file, inputs_hash_, expected_));
+  KINDRED_CHECK(ReadReference(file, data_.inputs_hash, data_.expected));
   has_reference_ = true;
   return {};
 }
@@ -200,8 +152,8 @@ Result<WorkerState::LoadedKernel> WorkerState::Load(const KernelCall& call) {
       kernel.prepared.push_back(std::move(*buffer));
       continue;
     }
-    const bool output = outputs_.contains(argument.tensor);
-    const auto& from = output ? outputs_ : inputs_;
+    const bool output = data_.outputs.contains(argument.tensor);
+    const auto& from = output ? data_.outputs : data_.inputs;
     const auto found = from.find(argument.tensor);
     if (found == from.end() || found->second.bytes() != bytes)
       return Internal("argument " + argument.name + " of a kernel is no tensor of its workload");
@@ -217,40 +169,40 @@ Result<WorkerState::LoadedKernel> WorkerState::Load(const KernelCall& call) {
 
 Result<void> WorkerState::ComputeReference(const ComputeReferenceRequest& request) {
   // Its outputs are f64 or integers, of its own workload.
-  std::map<int, GuardedBuffer> usual = std::exchange(outputs_, {});
+  std::map<int, GuardedBuffer> usual = std::exchange(data_.outputs, {});
   struct Restore {
     std::map<int, GuardedBuffer>&from, &to;
     ~Restore() { to = std::move(from); }
-  } restore{usual, outputs_};
+  } restore{usual, data_.outputs};
   std::map<int, const KernelArgument*> written;
   for (const KernelArgument& argument : request.call.arguments) {
     if (argument.access != KernelArgument::Access::kWrite) continue;
     KINDRED_TRY(GuardedBuffer buffer,
                 GuardedBuffer::Make(argument.name, argument.elements * ByteSize(argument.type)));
-    outputs_.emplace(argument.tensor, std::move(buffer));
+    data_.outputs.emplace(argument.tensor, std::move(buffer));
     written[argument.tensor] = &argument;
   }
   KINDRED_TRY(LoadedKernel kernel, Load(request.call));
   if (kernel.failure) return Internal("the reference " + kernel.failure->message);
   SetStage("in the reference program");
   const double start = NowNs();
-  int code = kernel.prepare != nullptr ? kernel.Call(kernel.prepare, extents_) : 0;
-  if (code == 0) code = kernel.Call(kernel.entry, extents_);
+  int code = kernel.prepare != nullptr ? kernel.Call(kernel.prepare, data_.extents) : 0;
+  if (code == 0) code = kernel.Call(kernel.entry, data_.extents);
   const double took_s = (NowNs() - start) / 1e9;
   SetStage("");
   if (code != 0) return Internal("the reference program returned " + std::to_string(code));
 
-  if (request.outputs.size() != expected_.size())
+  if (request.outputs.size() != data_.expected.size())
     return Internal("the reference has another number of outputs than the workload");
-  for (std::size_t i = 0; i < expected_.size(); ++i) {
+  for (std::size_t i = 0; i < data_.expected.size(); ++i) {
     const auto value = written.find(request.outputs[i].value),
                bound = written.find(request.outputs[i].bound);
     if (value == written.end() || bound == written.end() ||
         value->second->elements != bound->second->elements)
-      return Internal("the reference does not compute output " + expected_[i].name);
-    const std::byte* const values = outputs_.at(value->first).data();
-    const std::byte* const bounds = outputs_.at(bound->first).data();
-    ExpectedOutput& e = expected_[i];
+      return Internal("the reference does not compute output " + data_.expected[i].name);
+    const std::byte* const values = data_.outputs.at(value->first).data();
+    const std::byte* const bounds = data_.outputs.at(bound->first).data();
+    ExpectedOutput& e = data_.expected[i];
     e.integral = IsInteger(value->second->type);
     for (std::int64_t k = 0; k < value->second->elements; ++k) {
       if (e.integral) {
@@ -263,18 +215,19 @@ Result<void> WorkerState::ComputeReference(const ComputeReferenceRequest& reques
     if (request.outputs[i].choices < 0) continue;
     const auto choices = written.find(request.outputs[i].choices);
     if (choices == written.end())
-      return Internal("the reference does not compute the choices of " + expected_[i].name);
+      return Internal("the reference does not compute the choices of " + data_.expected[i].name);
     for (std::int64_t k = 0; k < choices->second->elements; ++k)
       e.choices.push_back(static_cast<std::uint8_t>(
-          ReadInteger(DataType::kBool, outputs_.at(choices->first).data(), k)));
+          ReadInteger(DataType::kBool, data_.outputs.at(choices->first).data(), k)));
   }
   has_reference_ = true;
-  if (took_s >= request.keep_from_s) return WriteReference(request.file, inputs_hash_, expected_);
+  if (took_s >= request.keep_from_s)
+    return WriteReference(request.file, data_.inputs_hash, data_.expected);
   return {};
 }
 
 Outcome WorkerState::Check(const LoadedKernel& kernel) const {
-  for (const auto& [tensor, buffer] : outputs_) {
+  for (const auto& [tensor, buffer] : data_.outputs) {
     if (std::string damage = buffer.Damage(); !damage.empty())
       return Failure(Status::kOutOfBounds, "output " + damage);
   }
@@ -286,8 +239,9 @@ Outcome WorkerState::Check(const LoadedKernel& kernel) const {
     if (std::string damage = kernel.workspace->Damage(); !damage.empty())
       return Failure(Status::kOutOfBounds, damage);
   }
-  for (std::size_t i = 0; i < expected_.size(); ++i) {
-    std::string difference = FirstDifference(expected_[i], outputs_.at(output_tensors_[i]).data());
+  for (std::size_t i = 0; i < data_.expected.size(); ++i) {
+    std::string difference =
+        FirstDifference(data_.expected[i], data_.outputs.at(data_.output_tensors[i]).data());
     if (!difference.empty()) return Failure(Status::kWrongAnswer, std::move(difference));
   }
   return {};
@@ -295,7 +249,7 @@ Outcome WorkerState::Check(const LoadedKernel& kernel) const {
 
 Result<Outcome> WorkerState::Measure(const CandidateRequest& request) {
   if (!has_reference_) return Internal("a candidate came before the reference");
-  for (auto& [tensor, buffer] : outputs_) buffer.Mend();
+  for (auto& [tensor, buffer] : data_.outputs) buffer.Mend();
   ResetOutputs();
   KINDRED_TRY(LoadedKernel kernel, Load(request.call));
   if (kernel.failure) return std::move(*kernel.failure);
@@ -317,11 +271,11 @@ Result<Outcome> WorkerState::RunOnce(const KernelCall& call) {
   KINDRED_TRY(LoadedKernel kernel, Load(call));
   if (kernel.failure) return std::move(*kernel.failure);
   SetStage("in the first run");
-  const int code = kernel.Call(kernel.entry, extents_);
+  const int code = kernel.Call(kernel.entry, data_.extents);
   SetStage("");
   ClearRegions();
   if (code != 0) return Failure(Status::kRunError, "the kernel returned " + std::to_string(code));
-  for (const auto& [id, buffer] : outputs_)
+  for (const auto& [id, buffer] : data_.outputs)
     if (std::string damage = buffer.Damage(); !damage.empty())
       return Failure(Status::kOutOfBounds, "output " + damage);
   return Outcome{};
@@ -336,7 +290,7 @@ Outcome WorkerState::Run(LoadedKernel& kernel, const CandidateRequest& request) 
   };
   if (kernel.prepare != nullptr) {
     SetStage("in the prepare step");
-    if (const int code = kernel.Call(kernel.prepare, extents_); code != 0)
+    if (const int code = kernel.Call(kernel.prepare, data_.extents); code != 0)
       return error("the prepare step", code);
     for (const GuardedBuffer& buffer : kernel.prepared) {
       if (std::string damage = buffer.Damage(); !damage.empty())
@@ -346,7 +300,7 @@ Outcome WorkerState::Run(LoadedKernel& kernel, const CandidateRequest& request) 
   for (GuardedBuffer& buffer : kernel.prepared) buffer.SetReadOnly(true);
   SetStage("in the first run");
   const double start = NowNs();
-  const int code = kernel.Call(kernel.entry, extents_);
+  const int code = kernel.Call(kernel.entry, data_.extents);
   const double first_run_ns = NowNs() - start;
   if (code != 0) return error("the kernel", code);
   Outcome outcome = Check(kernel);
@@ -361,11 +315,11 @@ Outcome WorkerState::Run(LoadedKernel& kernel, const CandidateRequest& request) 
   TimingClocks clocks = {NowNs, {}};
   if (processors_ == 1) clocks.on_processor = ThreadRunNs;
   Timing timing = TakeSamples(
-      timing_request, clocks, [&] { return kernel.Call(kernel.entry, extents_); }, control_);
+      timing_request, clocks, [&] { return kernel.Call(kernel.entry, data_.extents); }, control_);
   if (timing.run_error != 0) return error("a repeated run", timing.run_error);
   if (!first_contents_.empty()) {  // the timed runs went on from each other's results
     ResetOutputs();
-    if (const int repeated = kernel.Call(kernel.entry, extents_); repeated != 0)
+    if (const int repeated = kernel.Call(kernel.entry, data_.extents); repeated != 0)
       return error("a repeated run", repeated);
   }
   // Again: a kernel that relies on what its first run left behind is wrong.

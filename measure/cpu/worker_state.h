@@ -2,17 +2,14 @@
 // that use them. One per process; single-threaded.
 #pragma once
 
-#include <cstdint>
+#include <cstddef>
 #include <map>
 #include <string>
 #include <vector>
 
-#include "measure/cpu/protocol.h"
-#include "measure/internal/guarded_buffer.h"
-#include "measure/internal/validate.h"
+#include "measure/internal/protocol.h"
+#include "measure/internal/workload_data.h"
 #include "measure/timing.h"
-#include "schedules/base/hash.h"
-#include "schedules/workload.h"
 
 namespace kindred {
 
@@ -49,13 +46,7 @@ class WorkerState {
   // Empty where all outputs are right and nothing else was written.
   Outcome Check(const LoadedKernel& kernel) const;
 
-  Workload workload_;
-  std::vector<std::int64_t> extents_;  // of the symbolic axes
-  std::map<int, GuardedBuffer> inputs_,
-      outputs_;  // by tensor id; index inputs beyond the workload's ids
-  Hash128 inputs_hash_;
-  std::vector<ExpectedOutput> expected_;  // in the order of the workload's outputs
-  std::vector<int> output_tensors_;
+  WorkloadData data_;
   std::map<int, std::vector<std::byte>> first_contents_;  // of outputs that are read too
   bool has_reference_ = false;
   std::size_t processors_ = 1;  // that kernels may use

@@ -173,7 +173,8 @@ Result<std::unique_ptr<NvrtcBuilder>> NvrtcBuilder::Make(NvrtcBuilderOptions opt
 }
 
 Result<std::vector<BuiltKernel>> NvrtcBuilder::Build(std::span<const KernelSource> sources,
-                                                     const std::function<bool()>& stop) {
+                                                     const std::function<bool()>& stop,
+                                                     const OnBuilt& on_built) {
   State& s = *state_;
   struct Pending {
     std::string key;
@@ -194,6 +195,7 @@ Result<std::vector<BuiltKernel>> NvrtcBuilder::Build(std::span<const KernelSourc
     }
     const MutexLock lock(s.mutex);
     ++s.counters.cache_hits;
+    if (on_built && results[i]) on_built(i, *results[i]);
   }
 
   std::size_t next = 0;  // guarded by the mutex below
@@ -221,6 +223,7 @@ Result<std::vector<BuiltKernel>> NvrtcBuilder::Build(std::span<const KernelSourc
       for (const std::size_t place : item.wanted_by) {
         results[place] = *built;
         if (place != item.wanted_by.front()) results[place]->build_s = 0;
+        if (on_built) on_built(place, *results[place]);
       }
     }
   };

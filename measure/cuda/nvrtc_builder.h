@@ -41,8 +41,12 @@ class NvrtcBuilder {
   // shorter: it ends before the first source that was not reached. `library` is the path of the
   // cubin, which holds the entries of all steps under their own names; facts.shared_bytes is the
   // largest static and dynamic shared memory of a step. Error (kEnvironment): as Builder::Build.
+  // `on_built` is called for each source as soon as it is built, from threads of the builder's, by
+  // one at a time.
+  using OnBuilt = std::function<void(std::size_t index, const BuiltKernel& built)>;
   Result<std::vector<BuiltKernel>> Build(std::span<const KernelSource> sources,
-                                         const std::function<bool()>& stop = {});
+                                         const std::function<bool()>& stop = {},
+                                         const OnBuilt& on_built = {});
 
   const std::string& compiler() const;  // "NVRTC 13.0"
   BuilderCounters counters() const;     // compiler_runs: compilations begun

@@ -4,7 +4,6 @@
 #include <link.h>
 
 #include <algorithm>
-#include <map>
 #include <vector>
 
 #include "tests/cuda_emulation/device_interface.h"
@@ -95,6 +94,17 @@ Result<std::unique_ptr<Module>> Module::Compile(std::string_view source,
   return std::unique_ptr<Module>(new Module(std::move(state)));
 }
 
+std::vector<Parameter> Module::Parameters(std::string_view entry) const {
+  auto* describe = reinterpret_cast<unsigned (*)(KdEmulationParameter*, unsigned)>(
+      state_->library->Symbol(fmt::format("kd_emulation_describe_{}", entry)));
+  std::array<KdEmulationParameter, kMostParameters> all = {};
+  const unsigned count = describe == nullptr ? 0 : describe(all.data(), kMostParameters);
+  std::vector<Parameter> parameters;
+  for (unsigned i = 0; i < count && i < kMostParameters; ++i)
+    parameters.push_back({all[i].element_bytes != 0, all[i].writable != 0});
+  return parameters;
+}
+
 Result<Report> Module::Run(std::string_view entry, const Launch& launch,
                            std::span<const Argument> arguments) {
   const Library& library = *state_->library;
@@ -148,69 +158,6 @@ Result<Report> Module::Run(std::string_view entry, const Launch& launch,
       report.finding->message = fmt::format("line {}: {}", line, report.finding->message);
   }
   return report;
-}
-
-namespace {
-
-constexpr std::int64_t kWorkspaceAlignment = 256;
-
-// The parts of the workspace that the steps' parameters point to: each ends where the next begins.
-std::map<std::int64_t, std::int64_t> WorkspaceParts(const KernelSource& source) {
-  std::map<std::int64_t, std::int64_t> ends;
-  for (const KernelStep& step : source.steps)
-    for (const KernelStep::Parameter& parameter : step.parameters)
-      if (parameter.kind == KernelStep::Parameter::Kind::kWorkspace) ends[parameter.value] = 0;
-  std::int64_t end = source.workspace_bytes;
-  for (auto part = ends.rbegin(); part != ends.rend(); ++part) {
-    part->second = end;
-    end = part->first;
-  }
-  return ends;
-}
-
-}  // namespace
-
-Result<Report> RunSource(const KernelSource& source, std::span<const std::int64_t> extents,
-                         std::span<const std::span<std::byte>> buffers, const Launch& options) {
-  using Kind = KernelStep::Parameter::Kind;
-  std::vector<std::string> entries;
-  for (const KernelStep& step : source.steps) entries.push_back(step.entry);
-  KINDRED_TRY(const auto module, Module::Compile(source.code, entries));
-  const auto bytes = static_cast<std::size_t>((source.workspace_bytes + kWorkspaceAlignment - 1) /
-                                              kWorkspaceAlignment * kWorkspaceAlignment);
-  std::vector<std::byte> workspace(bytes, std::byte{0xff});
-  const auto ends = WorkspaceParts(source);
-  Report total;
-  for (const KernelStep& step : source.steps) {
-    std::vector<Argument> arguments;
-    for (const KernelStep::Parameter& parameter : step.parameters) {
-      const auto at = static_cast<std::size_t>(parameter.value);
-      if (parameter.kind == Kind::kArgument)
-        arguments.emplace_back(buffers[at]);
-      else if (parameter.kind == Kind::kExtent)
-        arguments.emplace_back(extents[at]);
-      else if (parameter.kind == Kind::kConstant)
-        arguments.emplace_back(parameter.value);
-      else
-        arguments.emplace_back(std::span(workspace).subspan(
-            at, static_cast<std::size_t>(ends.at(parameter.value)) - at));
-    }
-    Launch launch = options;
-    const auto grid = GridOf(step, extents);
-    for (std::size_t i = 0; i < 3; ++i) {
-      launch.grid[i] = static_cast<unsigned>(grid[i]);
-      launch.block[i] = static_cast<unsigned>(step.block[i]);
-    }
-    launch.shared_bytes = static_cast<unsigned>(step.shared_bytes);
-    KINDRED_TRY(Report report, module->Run(step.entry, launch, arguments));
-    total.accesses += report.accesses;
-    total.barriers += report.barriers;
-    total.finding = std::move(report.finding);
-    if (!total.finding) continue;
-    total.finding->message = step.entry + ": " + total.finding->message;
-    break;
-  }
-  return total;
 }
 
 }  // namespace kindred::cuda_emulation

@@ -21,6 +21,7 @@
 #include <string>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 #include "schedules/base/result.h"
 #include "schedules/kernel.h"
@@ -63,6 +64,11 @@ struct Report {
 // What a parameter is given: the memory that it points to, of exactly this size, or a number.
 using Argument = std::variant<std::span<std::byte>, std::int64_t>;
 
+struct Parameter {
+  bool pointer = false;
+  bool writable = false;  // what it points to
+};
+
 class Module {
  public:
   // Compiles `source` with g++; `entries` are its extern "C" kernels. Error (kEnvironment): there
@@ -71,6 +77,9 @@ class Module {
   static Result<std::unique_ptr<Module>> Compile(std::string_view source,
                                                  std::span<const std::string> entries);
   ~Module();
+
+  // Of a kernel; none for an entry that the module was compiled without.
+  std::vector<Parameter> Parameters(std::string_view entry) const;
 
   // Runs a kernel with one argument per parameter. Memory that the kernel may write is changed,
   // also where a mistake was found. Error (kBadInput): the launch or the arguments do not suit the

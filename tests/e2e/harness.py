@@ -98,6 +98,14 @@ class Sandbox:
             err += f"\n(killed by the test after {timeout} s)"
         return Done(process.returncode, out, err, time.monotonic() - started)
 
+    def run_script(self, script, *words, environment=None, timeout=300):
+        """A script of the checkout that takes the program from $KINDRED_PROGRAM."""
+        started = time.monotonic()
+        done = subprocess.run([ROOT / script, *map(str, words)], cwd=self.work, text=True, capture_output=True, timeout=timeout,
+                              stdin=subprocess.DEVNULL,
+                              env=dict(environment or self.environment, KINDRED_PROGRAM=str(self.binary)))
+        return Done(done.returncode, done.stdout, done.stderr, time.monotonic() - started)
+
     def check(self, holds, what, done=None):
         """Counts a check; where it fails, says what was expected and shows the end of the call's output."""
         if holds:

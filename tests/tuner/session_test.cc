@@ -9,7 +9,9 @@
 #include <nlohmann/json.hpp>
 
 #include "database/sqlite_log.h"
+#include "schedules/cuda_targets.h"
 #include "schedules/text_form.h"
+#include "tuner/answer.h"
 #include "tuner/report/tune_report.h"
 
 namespace kindred {
@@ -37,6 +39,10 @@ class SourceRunner : public Runner {
         outcome.median_ns = job.reference ? 1e6 : 1e3 + static_cast<double>(hash.high % 100000);
         outcome.samples = {outcome.median_ns};
         outcome.validated = true;
+      }
+      if (kernel.language == KernelSource::Language::kCuda) {
+        outcome.cold = true;
+        outcome.timer = "cupti";
       }
       outcome.build_s = 0.1;
       outcome.run_s = 0.05;
@@ -81,7 +87,7 @@ struct Harness {
   int Run(const TuneOptions& options, int limit = -1) {
     SourceRunner runner;
     runner.limit = limit;
-    auto session = TuningSession::Open(Inputs(), Target{}, options, runner, *log);
+    auto session = TuningSession::Open(Inputs(), target, options, runner, *log);
     EXPECT_TRUE(session) << session.error().message;
     const auto done =
         (*session)->Run([&] { return limit >= 0 && runner.measured >= limit; }, progress);
@@ -105,6 +111,7 @@ struct Harness {
     return decisions;
   }
 
+  Target target;
   std::string id;
   std::vector<double> best;
   std::int64_t total = 0;
@@ -159,6 +166,32 @@ TEST(Session, ACutRunGoesOnExactlyWhereItWas) {
     EXPECT_EQ(parts.Decisions(), whole.Decisions()) << "cut after " << cut;
     EXPECT_EQ(parts.best, whole.best);
   }
+}
+
+// On a GPU: the same promises, cold caches, and answers that are exact afterwards.
+TEST(Session, ForAGpu) {
+  Harness whole, parts;
+  whole.target = parts.target = *NamedCudaTarget("h200");
+  whole.target.id = parts.target.id = "cuda:0";
+  whole.Run(Options());
+  EXPECT_EQ(parts.Run(Options(), 13), 13);
+  EXPECT_EQ(parts.Run(Options()), 60 - 13);
+  EXPECT_EQ(parts.Decisions(), whole.Decisions());
+  EXPECT_TRUE(parts.log->Verify()->empty());
+  const Workload workload = Inputs()[0].model.tasks[0].workload;
+  const auto exact = AnswerQuery(parts.log.get(), {workload, parts.target, {}});
+  ASSERT_TRUE(exact) << exact.error().message;
+  EXPECT_EQ(exact->match, MatchLevel::kExact);
+  EXPECT_EQ(exact->kernel.language, KernelSource::Language::kCuda);
+  EXPECT_EQ(exact->statistics["cache_state"], "cold");
+  EXPECT_EQ(exact->statistics["median_ns"], parts.best[0]);
+  // Asked for by name: measured on a like device.
+  const auto like = AnswerQuery(parts.log.get(), {workload, *NamedCudaTarget("h200"), {}});
+  ASSERT_TRUE(like);
+  EXPECT_EQ(like->match, MatchLevel::kDevice);
+  const auto other = AnswerQuery(parts.log.get(), {workload, *NamedCudaTarget("a100"), {}});
+  ASSERT_TRUE(other);
+  EXPECT_EQ(other->match, MatchLevel::kDefault);
 }
 
 TEST(Session, AFinishedRunMeasuresNothingAndMoreTrialsGoOn) {

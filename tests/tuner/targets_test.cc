@@ -17,11 +17,12 @@ TEST(Targets, DescriptionsNeedNoDevice) {
 
 TEST(Targets, NothingIsMeasuredOnADescription) {
   const Target target = *ResolveTarget("a100", "");
-  const auto runner = MakeRunner(target, "", {});
+  const auto runner = MakeRunner(target, {});
   ASSERT_FALSE(runner);
   EXPECT_EQ(runner.error().kind, ErrorKind::kBadInput);
   EXPECT_THAT(runner.error().message, HasSubstr("'a100'"));
-  EXPECT_TRUE(CheckMeasurable(Target{}));
+  EXPECT_EQ(CheckTimed(target).error().kind, ErrorKind::kBadInput);
+  EXPECT_TRUE(CheckTimed(Target{}));
 }
 
 TEST(Targets, UnknownNamesAreToldTheKnownOnes) {

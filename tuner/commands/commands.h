@@ -35,6 +35,7 @@ struct TuneCommand : CommonOptions {
   std::string log = "kindred.db";
   TuneOptions options;
   bool searcher_given = false;
+  int builders = 2;  // compilers at a time
   bool quiet = false;
 };
 int RunTune(const TuneCommand& command);

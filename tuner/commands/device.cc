@@ -31,9 +31,9 @@ void PrintGpu(const Target& t) {
              g.threads_per_sm, g.blocks_per_sm, g.registers_per_sm, g.shared_bytes_per_sm >> 10);
   fmt::print("of a block       {} threads, {} KiB shared memory; of a thread {} registers\n",
              g.threads_per_block, g.shared_bytes_per_block >> 10, g.registers_per_thread);
-  fmt::print("caches           L2 {} MiB\n", t.l2_bytes >> 20);
+  fmt::print("caches           L2 {:.4g} MiB\n", static_cast<double>(t.l2_bytes) / (1 << 20));
   fmt::print("{}   f32 {:.0f} GFLOP/s, f64 {:.0f} GFLOP/s, i8 {:.0f} Gop/s\n",
-             CheckMeasurable(t) ? "measured peaks" : "data sheet    ", t.peak_f32_gflops,
+             CheckTimed(t) ? "measured peaks" : "data sheet    ", t.peak_f32_gflops,
              t.peak_f64_gflops, t.peak_i8_gops);
   fmt::print("                 L2 {:.0f} GB/s, memory {:.0f} GB/s\n", t.l2_gbps, t.memory_gbps);
 }

@@ -73,12 +73,13 @@ TuningInput InputOf(const PredictCommand& command, const Sweep& sweep,
 // Tunes points of the sweep into the log; the number of new trials.
 Result<std::int64_t> MeasurePoints(const PredictCommand& command, const std::string& cache,
                                    TuningInput input, const Target& target, TuningLog& log) {
-  const MeasureLimits limits;
-  KINDRED_TRY(const auto runner, MakeRunner(target, cache, limits));
+  RunnerSettings settings;
+  settings.cache = cache;
+  KINDRED_TRY(const auto runner, MakeRunner(target, settings));
   TuneOptions options;
   options.trials_per_task = command.trials;
   options.seed = command.seed;
-  options.limits.run_s = limits.run_timeout_s;
+  options.limits.run_s = settings.limits.run_timeout_s;
   std::vector<TuningInput> inputs;
   inputs.push_back(std::move(input));
   KINDRED_TRY(const auto session,
@@ -125,7 +126,7 @@ Result<Source> OpenSource(const PredictCommand& command) {
   Source source;
   source.cache = command.cache.empty() ? DefaultCacheDirectory() : command.cache;
   KINDRED_TRY(source.target, ResolveTarget(command.target, source.cache));
-  if (command.measure > 0) KINDRED_CHECK(CheckMeasurable(source.target));
+  if (command.measure > 0) KINDRED_CHECK(CheckTimed(source.target));
   const bool implied = command.log.empty();
   const std::string path = implied ? "kindred.db" : command.log;
   std::error_code code;

@@ -11,12 +11,15 @@
 
 #include "database/sqlite_log.h"
 #include "schedules/user/kernel_spec.h"
+#include "tuner/check_schedules.h"
 #include "tuner/commands/commands.h"
 #include "tuner/report/tune_report.h"
 #include "tuner/targets.h"
 
 namespace kindred {
 namespace {
+
+constexpr std::int64_t kSchedulesChecked = 8;  // of each subgraph, where no number is given
 
 // Of the memory there is, what a worker may take.
 constexpr double kMemoryShare = 0.9;
@@ -38,6 +41,22 @@ bool IsKernel(const std::string& path) {
   return IsKernelSpec(text.str());
 }
 
+// The emulation has no times: schedules are checked, and there is nothing for a log.
+Result<void> Check(const TuneCommand& command, std::vector<TuningInput> inputs,
+                   const Target& target, Runner& runner, Progress& progress) {
+  const auto schedules =
+      command.options.trials_per_task > 0 ? command.options.trials_per_task : kSchedulesChecked;
+  KINDRED_TRY(const auto checked,
+              CheckSchedules(
+                  std::move(inputs), target, static_cast<int>(schedules), command.options.seed,
+                  runner, [] { return stop_requested != 0; }, progress));
+  fmt::print("{}\n", command.json ? CheckedJson(checked, target) : CheckedText(checked, target));
+  for (const CheckedTask& task : checked)
+    if (!task.failures.empty())
+      return Internal(fmt::format("{}: some schedules are not right", task.name));
+  return {};
+}
+
 Result<void> Tune(const TuneCommand& command) {
   if (std::any_of(command.inputs.begin(), command.inputs.end(), IsKernel)) {
     std::signal(SIGINT, RequestStop);
@@ -56,25 +75,29 @@ Result<void> Tune(const TuneCommand& command) {
     target_name = fmt::format("cpu:threads={}", command.threads);
   }
   KINDRED_TRY(const Target target, ResolveTarget(target_name, cache));
-  const MeasureLimits limits;
-  KINDRED_TRY(const auto runner, MakeRunner(target, cache, limits));
+  RunnerSettings settings;
+  settings.cache = cache;
+  settings.builders = command.builders;
+  KINDRED_TRY(const auto runner, MakeRunner(target, settings));
+  Progress progress(command.quiet ? Progress::Style::kQuiet : Progress::Style::kAuto);
+  std::signal(SIGINT, RequestStop);
+  std::signal(SIGTERM, RequestStop);
+  if (target.id == kEmulatedTarget)
+    return Check(command, std::move(inputs), target, *runner, progress);
   // Last, so that what cannot be tuned here leaves no empty log.
   KINDRED_TRY(auto log, OpenSqliteLog(command.log, OpenMode::kReadWrite));
 
   TuneOptions options = command.options;
   options.limits.memory_bytes = kMemoryShare * MemoryBytes();
-  options.limits.run_s = limits.run_timeout_s;
+  options.limits.run_s = settings.limits.run_timeout_s;
   if (options.trials == 0 && options.trials_per_task == 0 && options.time_s == 0)
     options.trials_per_task = kDefaultTrialsPerTask;
-  Progress progress(command.quiet ? Progress::Style::kQuiet : Progress::Style::kAuto);
   KINDRED_TRY(const auto session,
               TuningSession::Open(std::move(inputs), target, options, *runner, *log));
   progress.Note(fmt::format("{} subgraphs in {} families on {} ({}); log {}, session {}",
                             session->tasks().size(), session->families().size(),
                             session->target().id, session->target().model, command.log,
                             session->id()));
-  std::signal(SIGINT, RequestStop);
-  std::signal(SIGTERM, RequestStop);
   KINDRED_CHECK(session->Run([] { return stop_requested != 0; }, progress));
   if (command.json)
     fmt::print("{}\n", TuneReportJson(*session).dump(2));

@@ -144,6 +144,10 @@ std::string TuneReportText(const TuningSession& session) {
       "training {:.1f} s, other {:.1f} s\n",
       session.trials(), session.new_trials(), FormatSeconds(t.wall_s), t.build_s, t.run_s,
       t.search_s, t.train_s, t.other_s);
+  if (t.DeviceBusyShare() > 0)
+    text +=
+        fmt::format("the device was at work {:.0f}% of the time that a built kernel was there\n",
+                    100 * t.DeviceBusyShare());
   return text + LeftOutText(session.inputs()) + ProblemsText(session);
 }
 
@@ -201,6 +205,7 @@ nlohmann::ordered_json TuneReportJson(const TuningSession& session) {
                  {"search_s", t.search_s},
                  {"train_s", t.train_s},
                  {"other_s", t.other_s}};
+  if (t.DeviceBusyShare() > 0) out["time"]["device_busy_share"] = t.DeviceBusyShare();
   return out;
 }
 

@@ -1,4 +1,4 @@
-#include "measure/cpu/worker_process.h"
+#include "measure/internal/worker_process.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -10,8 +10,6 @@
 #include <chrono>
 #include <cstring>
 
-#include "measure/cpu/fault_report.h"
-
 namespace kindred {
 namespace {
 
@@ -20,7 +18,7 @@ constexpr double kDeathGrace_s = 5;  // between the end of the answers and the e
 
 }  // namespace
 
-Result<WorkerProcess> WorkerProcess::Start(const std::string& program) {
+Result<WorkerProcess> WorkerProcess::Start(const std::string& program, const std::string& role) {
   // A socket, because a write to it can be told not to raise SIGPIPE.
   int requests[2], answers[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, requests) != 0)
@@ -38,7 +36,7 @@ Result<WorkerProcess> WorkerProcess::Start(const std::string& program) {
   options.program = FindOnPath(program);
   if (options.program.empty())
     return Environment("the worker program " + program + " cannot be run");
-  options.arguments = {"worker"};
+  options.arguments = {role};
   options.descriptors = {-1, -1, worker.errors_.get(), its_requests.get(), its_answers.get()};
   KINDRED_TRY(worker.child_, ChildProcess::Spawn(options));
   worker.requests_ = std::move(our_requests);
@@ -96,7 +94,8 @@ WorkerProcess::Reply WorkerProcess::Ask(const std::string& request_line, double 
     const bool fault = reply.answer.outcome.status == Status::kCrash ||
                        reply.answer.outcome.status == Status::kOutOfBounds ||
                        reply.answer.outcome.status == Status::kOutOfMemory;
-    if (fault && !reply.answer.failed) child_.Kill();  // it ends after such an answer, or should
+    // It ends after such an answer, or should.
+    if (reply.answer.ends || (fault && !reply.answer.failed)) child_.Kill();
     return reply;
   }
 }

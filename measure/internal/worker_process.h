@@ -8,15 +8,16 @@
 #include <cstdint>
 #include <string>
 
-#include "measure/cpu/protocol.h"
+#include "measure/internal/protocol.h"
 #include "measure/internal/subprocess.h"
 
 namespace kindred {
 
 class WorkerProcess {
  public:
-  // Error (kEnvironment): the program cannot be started.
-  static Result<WorkerProcess> Start(const std::string& program);
+  // Starts `program role`. Error (kEnvironment): the program cannot be started.
+  static Result<WorkerProcess> Start(const std::string& program,
+                                     const std::string& role = "worker");
 
   enum class End {
     kAnswered,
@@ -31,7 +32,7 @@ class WorkerProcess {
     int signal = 0;     // that killed it; 0: none
   };
   // Sends one request and waits for its answer. After anything but kAnswered, and after an answer
-  // that reported a signal, alive() is false.
+  // that reported a signal or its end, alive() is false.
   Reply Ask(const std::string& request_line, double timeout_s);
 
   bool alive() const { return child_.running(); }

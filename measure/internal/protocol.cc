@@ -1,4 +1,4 @@
-#include "measure/cpu/protocol.h"
+#include "measure/internal/protocol.h"
 
 #include <nlohmann/json.hpp>
 
@@ -40,11 +40,23 @@ json CallToJson(const KernelCall& call) {
                          {"elements", a.elements},
                          {"access", static_cast<int>(a.access)}});
   }
+  json launches = json::array();
+  for (const KernelLaunch& launch : call.launches) {
+    json parameters = json::array();
+    for (const KernelStep::Parameter& p : launch.parameters)
+      parameters.push_back({static_cast<int>(p.kind), p.value});
+    launches.push_back({{"entry", launch.entry},
+                        {"grid", launch.grid},
+                        {"block", launch.block},
+                        {"shared_bytes", launch.shared_bytes},
+                        {"parameters", std::move(parameters)}});
+  }
   return {{"library", call.library},
           {"entry", call.entry},
           {"prepare_entry", call.prepare_entry},
           {"workspace_bytes", call.workspace_bytes},
-          {"arguments", std::move(arguments)}};
+          {"arguments", std::move(arguments)},
+          {"launches", std::move(launches)}};
 }
 
 KernelCall CallFrom(const json& j) {
@@ -60,6 +72,16 @@ KernelCall CallFrom(const json& j) {
     a.type = ParseDataType(entry.at("type").get<std::string>()).value();
     a.elements = entry.at("elements");
     a.access = static_cast<KernelArgument::Access>(entry.at("access").get<int>());
+  }
+  for (const json& entry : j.at("launches")) {
+    KernelLaunch& launch = call.launches.emplace_back();
+    launch.entry = entry.at("entry");
+    launch.grid = entry.at("grid");
+    launch.block = entry.at("block");
+    launch.shared_bytes = entry.at("shared_bytes");
+    for (const json& p : entry.at("parameters"))
+      launch.parameters.push_back(
+          {static_cast<KernelStep::Parameter::Kind>(p.at(0).get<int>()), p.at(1)});
   }
   return call;
 }
@@ -118,7 +140,8 @@ json ToJson(const CandidateRequest& request) {
           {"call", CallToJson(request.call)},
           {"limits", LimitsToJson(request.limits)},
           {"incumbent_ns", request.incumbent_ns},
-          {"never_abandon", request.never_abandon}};
+          {"never_abandon", request.never_abandon},
+          {"cold", request.cold}};
 }
 
 CandidateRequest CandidateRequestFrom(const json& j) {
@@ -127,6 +150,7 @@ CandidateRequest CandidateRequestFrom(const json& j) {
   request.limits = LimitsFrom(j.at("limits"));
   request.incumbent_ns = j.at("incumbent_ns");
   request.never_abandon = j.at("never_abandon");
+  request.cold = j.at("cold");
   return request;
 }
 
@@ -140,6 +164,15 @@ std::string AnswerLine(const Answer& answer) {
     j["median_ns"] = o.median_ns;
     j["control_ns"] = o.control_ns;
   }
+  if (!o.timer.empty()) {
+    j["timer"] = o.timer;
+    j["cold"] = o.cold;
+    j["sm_clock_mhz"] = o.sm_clock_mhz;
+    j["throttled"] = o.throttled;
+  }
+  if (answer.ends) j["ends"] = true;
+  if (answer.device_s > 0) j["device_s"] = answer.device_s;
+  if (!answer.more.empty()) j["more"] = answer.more;
   // A message may hold a candidate's bytes.
   return j.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
 }
@@ -163,6 +196,13 @@ Result<Answer> ParseAnswer(const std::string& line) {
   o.median_ns = j.value("median_ns", 0.0);
   o.control_ns = j.value("control_ns", 0.0);
   o.samples = j.value("samples", std::vector<double>());
+  o.timer = j.value("timer", std::string());
+  o.cold = j.value("cold", false);
+  o.sm_clock_mhz = j.value("sm_clock_mhz", 0.0);
+  o.throttled = j.value("throttled", std::string());
+  answer.ends = j.value("ends", false);
+  answer.device_s = j.value("device_s", 0.0);
+  answer.more = j.value("more", std::string());
   return answer;
 }
 

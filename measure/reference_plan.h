@@ -3,8 +3,10 @@
 
 #include <cstdint>
 #include <string>
+#include <unordered_map>
+#include <utility>
 
-#include "measure/cpu/protocol.h"
+#include "measure/internal/protocol.h"
 #include "schedules/kernel.h"
 #include "schedules/target.h"
 #include "schedules/workload.h"
@@ -25,5 +27,21 @@ struct ReferencePlan {
 };
 
 ReferencePlan PlanReference(const Workload& workload, std::uint64_t seed, const Target& target);
+
+inline constexpr double kReferenceBuildTimeout_s = 120;
+inline constexpr double kReferenceRunTimeout_s = 300;
+inline constexpr std::int64_t kReferenceCacheBytes = 1ll << 30;
+
+// The plans that were asked for lately. A reference stays until the next call.
+class ReferencePlans {
+ public:
+  // `target` is the processor that runs the reference programs.
+  explicit ReferencePlans(Target target) : target_(std::move(target)) {}
+  const ReferencePlan& For(const Workload& workload, std::uint64_t seed);
+
+ private:
+  const Target target_;
+  std::unordered_map<std::string, ReferencePlan> plans_;
+};
 
 }  // namespace kindred

@@ -8,16 +8,26 @@
 //   {"do":"compute_reference", "file":PATH, "keep_from_s":S, "call":CALL,
 //    "outputs":[{"value","bound","choices"}]}   computes them; keeps them in the file where that
 //    took S
-//   {"do":"candidate", "call":CALL, "limits":{..}, "incumbent_ns":T, "never_abandon":BOOL}
+//   {"do":"candidate", "call":CALL, "limits":{..}, "incumbent_ns":T, "never_abandon":BOOL,
+//    "cold":BOOL}
 //
 //   CALL = {"library","entry","prepare_entry","workspace_bytes",
-//           "arguments":[{"tensor","name","type","elements","access"}]}
+//           "arguments":[{"tensor","name","type","elements","access"}],
+//           "launches":[{"entry","grid","block","shared_bytes","parameters":[[kind,value]]}]}
 //
-//   {"status":"ok", ...}                        an Outcome; to the others only status and message
+// A CUDA worker knows "open", "load_reference" and "candidate" (a cubin for a library), and
+//   {"do":"list"}                               "more": the devices
+//   {"do":"device", "index":N}                  first of all: takes the device; "more": what it is
+//   {"do":"peaks", "cubin":PATH}                "more": what was measured
+//
+//   {"status":"ok", ...}                        an Outcome; to the others only status, message and
+//                                               "more"
 //   {"status":"failed", "message":..}           the request could not be served: the runner's Error
-// A worker that meets a signal in a candidate answers with the cause and ends.
+// A worker that meets a signal in a candidate answers with the cause and ends; one that will end
+// for another reason says so: "ends":true.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -31,10 +41,20 @@
 
 namespace kindred {
 
+// A KernelStep for given extents.
+struct KernelLaunch {
+  std::string entry;
+  std::array<std::int64_t, 3> grid = {1, 1, 1};
+  std::array<int, 3> block = {1, 1, 1};
+  std::int64_t shared_bytes = 0;
+  std::vector<KernelStep::Parameter> parameters;
+};
+
 struct KernelCall {
   std::string library, entry, prepare_entry;
   std::vector<KernelArgument> arguments;
   std::int64_t workspace_bytes = 0;
+  std::vector<KernelLaunch> launches;  // CUDA
 };
 
 struct OpenRequest {
@@ -65,12 +85,15 @@ struct CandidateRequest {
   MeasureLimits limits;
   double incumbent_ns = 0;
   bool never_abandon = false;
+  bool cold = false;  // CUDA: the second-level cache is flushed before each run
 };
 
-// `failed`: the request itself, not a candidate, went wrong.
 struct Answer {
-  bool failed = false;
+  bool failed = false;  // the request itself, not a candidate, went wrong
   Outcome outcome;
+  bool ends = false;      // the worker ends after this answer
+  double device_s = 0;    // CUDA: of the candidate's time, with kernels, copies or checks running
+  std::string more = {};  // JSON: what was asked for
 };
 
 nlohmann::json CallToJson(const KernelCall& call);

@@ -1,4 +1,4 @@
-#include "measure/cpu/reference_file.h"
+#include "measure/internal/reference_file.h"
 
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-#include "measure/cpu/reference_plan.h"
+#include "measure/reference_plan.h"
 
 #include "measure/internal/sampled_workload.h"
 #include "schedules/base/hash.h"
@@ -27,6 +27,20 @@ ReferencePlan PlanReference(const Workload& workload, std::uint64_t seed, const 
       HashOf(plan.open.workload + "\n" + std::to_string(seed) + "\n" + plan.source.code).Hex() +
       ".ref";
   return plan;
+}
+
+namespace {
+constexpr std::size_t kPlansKept = 64;
+}  // namespace
+
+const ReferencePlan& ReferencePlans::For(const Workload& workload, std::uint64_t seed) {
+  const std::string key = std::to_string(seed) + "\n" + PrintWorkload(workload);
+  auto found = plans_.find(key);
+  if (found == plans_.end()) {
+    if (plans_.size() >= kPlansKept) plans_.clear();
+    found = plans_.emplace(key, PlanReference(workload, seed, target_)).first;
+  }
+  return found->second;
 }
 
 }  // namespace kindred

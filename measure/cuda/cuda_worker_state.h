@@ -1,0 +1,48 @@
+// What a CUDA worker keeps of the workload it serves: the device, its buffers, the reference's
+// outputs; and the steps that use them. One per process; single-threaded.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "measure/cuda/device.h"
+#include "measure/cuda/device_buffer.h"
+#include "measure/cuda/launch_group.h"
+#include "measure/internal/protocol.h"
+#include "measure/internal/workload_data.h"
+
+namespace kindred {
+
+class CudaWorkerState {
+ public:
+  explicit CudaWorkerState(std::unique_ptr<Device> device) : device_(std::move(device)) {}
+
+  // Error: the text does not parse; no memory for the workload's buffers, here or on the device.
+  Result<void> Open(const OpenRequest& request);
+  // Error: no such file, or not of these inputs.
+  Result<void> LoadReference(const std::string& file);
+  // Error: nothing is open. What the candidate does wrong is its Outcome.
+  Result<Answer> Measure(const CandidateRequest& request);
+
+  Device& device() { return *device_; }
+
+ private:
+  struct Candidate;
+  Outcome Run(const CandidateRequest& request, double* device_s);
+  Outcome Prepare(const CandidateRequest& request, Candidate* candidate);
+  // kOk where all outputs are right and nothing beside them was written; `inputs` too: nor these.
+  Outcome Check(const Candidate& candidate, bool inputs);
+  CudaResult UploadInputs();
+  CudaResult ClearOutputs();
+  Outcome Failed(CudaResult code, const std::string& doing) const;
+
+  std::unique_ptr<Device> device_;
+  WorkloadData data_;
+  std::map<int, DeviceBuffer> inputs_, outputs_;  // by tensor id
+  bool has_reference_ = false;
+};
+
+}  // namespace kindred

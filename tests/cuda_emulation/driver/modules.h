@@ -1,0 +1,40 @@
+// Modules of the emulated device: their image is the text of the kernels.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "schedules/base/result.h"
+#include "tests/cuda_emulation/driver/memory.h"
+#include "tests/cuda_emulation/emulation.h"
+
+namespace kindred::cuda_emulation {
+
+struct DeviceModule {
+  std::string source;
+  std::unique_ptr<Module> module;
+};
+
+struct DeviceFunction {
+  const DeviceModule* module = nullptr;
+  std::string entry;
+  std::vector<Parameter> parameters;
+  int runs = 0;
+  double ns = 0;  // of the last run
+};
+
+// Names of the kernels that a source declares: extern "C" __global__ void NAME(...
+std::vector<std::string> EntriesOf(const std::string& source);
+
+// Error: the text does not compile.
+Result<std::unique_ptr<DeviceModule>> LoadModule(const std::string& source);
+
+// Runs a kernel on the device's memory, at most kMostRuns times: what comes after has the effect
+// and the time of the last run. A finding is in the report. Errors as Module::Run's.
+inline constexpr int kMostRuns = 3;
+Result<Report> RunFunction(DeviceFunction* function, const Launch& launch, void** parameters,
+                           const DeviceMemory& memory);
+
+}  // namespace kindred::cuda_emulation

@@ -5,6 +5,10 @@
 
 #include <filesystem>
 
+#include "schedules/canonical.h"
+#include "schedules/emit_cuda.h"
+#include "schedules/sketch.h"
+#include "schedules/space.h"
 #include "tests/measure/cuda_fixture.h"
 
 namespace kindred {
@@ -115,6 +119,37 @@ TEST_F(CudaRunnerTest, RunsStepsWithAWorkspaceAndMuchSharedMemory) {
   EXPECT_EQ(Name(outcomes[0].status), "ok") << outcomes[0].message;
   EXPECT_EQ(Name(outcomes[1].status), "ok") << outcomes[1].message;
   EXPECT_EQ(Name(outcomes[2].status), "run_error") << outcomes[2].message;
+}
+
+// What the sketches emit: the plain schedule of each that applies.
+TEST_F(CudaRunnerTest, RunsEmittedSchedules) {
+  const auto target = ProbeCudaTarget("cuda:0", scratch_.path(), KINDRED_TEST_WORKER);
+  ASSERT_TRUE(target) << target.error().message;
+  for (const char* text :
+       {"input A: f32[33,20]\ninput B: f32[20,17]\ninput c: f32[17]\n"
+        "P[i,j] = sum[k](A[i,k] * B[k,j])\noutput C[i,j] = max(P[i,j] + c[j], 0)\n",
+        "input X: f16[6,70]\nM[i] = max[j](f32(X[i,j]))\n"
+        "E[i,j] = exp(f32(X[i,j]) - M[i])\nS[i] = sum[j](E[i,j])\n"
+        "output Y[i,j] = f16(E[i,j] / S[i])\n"}) {
+    const auto parsed = ParseWorkload(text);
+    ASSERT_TRUE(parsed) << parsed.error().message;
+    workload_ = Canonicalize(*parsed).workload;
+    const auto space = MakeSpace(workload_, *target);
+    const Decision first = *space->Next({});
+    std::vector<KernelSource> sources;
+    for (std::size_t i = 0; i < first.options.size(); ++i) {
+      Path path = {{first.name, first.options[i], first.labels[i]}};
+      while (const auto next = space->Next(path))
+        path.push_back(
+            {next->name, next->options[0], next->labels.empty() ? std::string() : next->labels[0]});
+      const auto lowered = space->Lower(path);
+      ASSERT_TRUE(lowered) << lowered.error().message;
+      sources.push_back(EmitCuda(*lowered->program, workload_));
+    }
+    EXPECT_GE(sources.size(), 2u);
+    for (const Outcome& outcome : Measure(sources))
+      EXPECT_TRUE(outcome.validated) << text << outcome.message;
+  }
 }
 
 TEST_F(CudaRunnerTest, SymbolicExtentsReachGridAndKernel) {

@@ -15,6 +15,7 @@ struct FakeDevice {
   int hot_readings = 0;  // so many readings say that it is too hot
   int fails_at_group = -1;
   double slept = 0;
+  std::vector<double> clocks = {1500};  // of the readings; the last one stays
 
   TimedDevice Timed() {
     TimedDevice device;
@@ -31,7 +32,8 @@ struct FakeDevice {
     };
     device.state = [this] {
       DeviceState state;
-      state.sm_clock_mhz = 1500;
+      state.sm_clock_mhz = clocks.front();
+      if (clocks.size() > 1) clocks.erase(clocks.begin());
       state.temperature_c = 90;
       state.too_hot = hot_readings-- > 0;
       return state;
@@ -110,6 +112,16 @@ TEST(DeviceTiming, SamplesOfAHotDeviceAreTakenAgain) {
   EXPECT_GT(timing.waited_s, 0);
   EXPECT_EQ(timing.throttled, "");
   EXPECT_EQ(timing.samples.size(), 10u);
+}
+
+TEST(DeviceTiming, SamplesWhileTheClockChangesAreTakenAgain) {
+  FakeDevice fake;
+  fake.clocks = {345, 1200, 1950, 1980};
+  const DeviceTiming timing = TakeDeviceSamples({}, fake.Timed());
+  EXPECT_EQ(timing.groups_thrown_away, 2);
+  EXPECT_EQ(timing.sm_clock_mhz, (1950 + 1980) / 2.0);
+  EXPECT_EQ(timing.samples.size(), 10u);
+  EXPECT_EQ(fake.slept, 0);
 }
 
 TEST(DeviceTiming, AHotDeviceIsNotWaitedForForEver) {

@@ -67,6 +67,25 @@ class Checker {
     return {};
   }
 
+  Result<void> Copy(const Stmt& s) {
+    if (threads_ == 0) return Bad("asynchronous copies outside of thread loops");
+    const auto buffers = static_cast<int>(program_.buffers.size());
+    if (s.buffer < 0 || s.buffer >= buffers ||
+        program_.buffers[static_cast<std::size_t>(s.buffer)].scope != Scope::kShared)
+      return Bad("an asynchronous copy does not go to shared memory");
+    KINDRED_CHECK(Expression(*s.index));
+    KINDRED_CHECK(Expression(*s.value));
+    if (s.extent) KINDRED_CHECK(Expression(*s.extent));
+    const Buffer& to = program_.buffers[static_cast<std::size_t>(s.buffer)];
+    if (s.value->op != Op::kLoad ||
+        program_.buffers[static_cast<std::size_t>(s.value->index)].type != to.type)
+      return Bad("an asynchronous copy is not of a load of the same type");
+    const int bytes = s.width * ByteSize(to.type);
+    if (bytes != 4 && bytes != 8 && bytes != 16)
+      return Bad("an asynchronous copy of " + std::to_string(bytes) + " bytes");
+    return {};
+  }
+
   Error Bad(const std::string& what) const {
     return Internal("program " + program_.name + ": " + what);
   }
@@ -156,6 +175,11 @@ class Checker {
       }
       case StmtKind::kBarrier: return Meeting("a barrier");
       case StmtKind::kCombine: return Combination(s);
+      case StmtKind::kCopy: return Copy(s);
+      case StmtKind::kCommitCopies:
+      case StmtKind::kWaitCopies:
+        if (threads_ == 0) return Bad("asynchronous copies outside of thread loops");
+        return {};
       case StmtKind::kStore:
         if (s.buffer < 0 || s.buffer >= static_cast<int>(program_.buffers.size()))
           return Bad("store to unknown buffer " + std::to_string(s.buffer));

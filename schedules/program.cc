@@ -72,6 +72,30 @@ StmtPtr CombineThreads(int buffer, ExprPtr index, Op combine, int width, int pos
   return s;
 }
 
+StmtPtr CopyAsync(int buffer, ExprPtr index, ExprPtr load, ExprPtr condition, int elements) {
+  auto s = std::make_shared<Stmt>();
+  s->kind = StmtKind::kCopy;
+  s->buffer = buffer;
+  s->index = std::move(index);
+  s->value = std::move(load);
+  s->extent = std::move(condition);
+  s->width = elements;
+  return s;
+}
+
+StmtPtr CommitCopies() {
+  auto s = std::make_shared<Stmt>();
+  s->kind = StmtKind::kCommitCopies;
+  return s;
+}
+
+StmtPtr WaitCopies(int groups_left) {
+  auto s = std::make_shared<Stmt>();
+  s->kind = StmtKind::kWaitCopies;
+  s->width = groups_left;
+  return s;
+}
+
 int Program::AddVar(std::string variable_name, DataType type) {
   variables.push_back({std::move(variable_name), type});
   return static_cast<int>(variables.size()) - 1;

@@ -56,8 +56,11 @@ enum class StmtKind : std::uint8_t {
   kLet,
   kStore,
   kComment,
-  kBarrier,  // all threads of the block, with shared memory up to date
-  kCombine,  // a register over neighbouring threads of a warp; all get the result
+  kBarrier,       // all threads of the block, with shared memory up to date
+  kCombine,       // a register over neighbouring threads of a warp; all get the result
+  kCopy,          // CUDA: global to shared memory without a stop (cp.async)
+  kCommitCopies,  // the thread's copies since the last one are a group
+  kWaitCopies,    // until at most `width` of the thread's newest groups are under way
 };
 
 struct Stmt;
@@ -82,6 +85,9 @@ struct Stmt {
   Op combine = Op::kAdd;
   int width = 0;
   int position = -1;
+  // kCopy: buffers[buffer][index ...] (kShared) becomes `width` neighbours (4, 8 or 16 bytes, both
+  // ends aligned to as many) from where `value`, a load, begins; zeros where the condition `extent`
+  // (may be null: always) does not hold. Until the thread has waited nobody may touch them.
 };
 
 StmtPtr Block(std::vector<StmtPtr> children);
@@ -91,6 +97,9 @@ StmtPtr Let(int var, ExprPtr value);
 StmtPtr Store(int buffer, ExprPtr index, ExprPtr value);
 StmtPtr Comment(std::string text);
 StmtPtr Barrier();
+StmtPtr CopyAsync(int buffer, ExprPtr index, ExprPtr load, ExprPtr condition, int elements);
+StmtPtr CommitCopies();
+StmtPtr WaitCopies(int groups_left);
 StmtPtr CombineThreads(int buffer, ExprPtr index, Op combine, int width, int position = -1);
 
 struct VarInfo {

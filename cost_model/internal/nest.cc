@@ -88,11 +88,14 @@ void Nest::Walk(const Stmt& stmt, double executions, double copies) {
       variables_[static_cast<std::size_t>(stmt.var)].value = stmt.value.get();
       AddStatement(stmt, executions, copies);
       return;
-    case StmtKind::kStore: AddStatement(stmt, executions, copies); return;
+    case StmtKind::kStore:
+    case StmtKind::kCopy: AddStatement(stmt, executions, copies); return;
     case StmtKind::kBarrier:
     case StmtKind::kCombine:
       meetings_.push_back({stack_.empty() ? -1 : stack_.back(), executions, stmt.width});
       return;
+    case StmtKind::kCommitCopies:
+    case StmtKind::kWaitCopies:
     case StmtKind::kComment: return;
   }
 }
@@ -137,7 +140,7 @@ void Nest::AddStatement(const Stmt& stmt, double executions, double copies) {
   statements_.push_back(statement);  // index operations may add to it
   NestStatement counted = statement;
   CountOps(*stmt.value, counted, false);
-  if (stmt.kind == StmtKind::kStore) {
+  if (stmt.kind != StmtKind::kLet) {
     const Buffer& buffer = program_->buffers[static_cast<std::size_t>(stmt.buffer)];
     counted.buffer = stmt.buffer;
     counted.type = buffer.type;

@@ -137,10 +137,13 @@ CText CudaExprPrinter::PrintNode(const Expr& e) {
   }
 }
 
+std::string CudaExprPrinter::Loaded(const Expr& load) {
+  const auto loaded = loaded_.find(&load);
+  return loaded != loaded_.end() ? loaded->second : Element(load.index, load.args[0]);
+}
+
 CText CudaExprPrinter::Load(const Expr& e) {
-  const auto loaded = loaded_.find(&e);
-  const std::string element =
-      loaded != loaded_.end() ? loaded->second : Element(e.index, e.args[0]);
+  const std::string element = Loaded(e);
   const DataType type = context_.BufferAt(e.index).type;
   return {IsNarrowFloat(type) ? Widened(type, element) : element, kPrimary};
 }
@@ -257,6 +260,10 @@ CText CudaExprPrinter::Cast(const Expr& e) {
 std::string CudaExprPrinter::Stored(DataType type, const ExprPtr& value) {
   // The store itself rounds or wraps.
   const ExprPtr& inner = value->op == Op::kCast && value->type == type ? value->args[0] : value;
+  // Of the type already: bits, not a value.
+  if (IsNarrowFloat(type) && inner->op == Op::kLoad && inner->type == type &&
+      names_.count(inner.get()) == 0)
+    return Loaded(*inner);
   const CText text = Print(inner);
   if (type == DataType::kBool && inner->type != DataType::kBool) return Wrap(text, kSum) + " != 0";
   return IsNarrowFloat(type) ? Narrowed(type, text.text) : text.text;

@@ -30,6 +30,8 @@ class CudaExprPrinter {
  private:
   CText PrintNode(const Expr& e);
   CText Load(const Expr& e);
+  // The element that it loads, of the storage type.
+  std::string Loaded(const Expr& load);
   CText Arithmetic(const Expr& e);
   CText Division(const Expr& e);
   CText Power(const Expr& e);

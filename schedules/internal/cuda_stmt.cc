@@ -114,6 +114,11 @@ void CudaStatementPrinter::Print(const StmtPtr& s) {
     }
     case StmtKind::kIf: Branch(*s); return;
     case StmtKind::kCombine: Combine(*s); return;
+    case StmtKind::kCopy: Copy(*s); return;
+    case StmtKind::kCommitCopies: context_.Line("kd_cp_async_commit();"); return;
+    case StmtKind::kWaitCopies:
+      context_.Line(fmt::format("kd_cp_async_wait<{}>();", s->width));
+      return;
     case StmtKind::kStore: {
       const ExprPtr value = Known(s->value), index = Known(s->index);
       CudaExprPrinter printer(context_);
@@ -333,6 +338,26 @@ void CudaStatementPrinter::Vector(const Stmt& store, int var, int lanes) {
   --context_.indent;
   context_.Line("}");
   for (const std::string& name : taken) context_.taken_names.erase(name);
+}
+
+void CudaStatementPrinter::Copy(const Stmt& s) {
+  CudaExprPrinter printer(context_);
+  const auto start = [&](int buffer, const ExprPtr& index) {
+    return fmt::format("{} + {}", context_.buffer_names[static_cast<std::size_t>(buffer)],
+                       printer.PrintIndex(Known(index)).text);
+  };
+  const int bytes = s.width * ByteSize(context_.BufferAt(s.buffer).type);
+  std::string zeros;
+  if (s.extent) {
+    const ExprPtr condition = Known(s.extent);
+    const auto decided = Decide(*condition, context_.Ranges());
+    if (!decided)
+      zeros = fmt::format(", {} ? {} : 0", Wrap(printer.Print(condition), kConditional + 1), bytes);
+    else if (!*decided)
+      zeros = ", 0";
+  }
+  context_.Line(fmt::format("kd_cp_async<{}>({}, {}{});", bytes, start(s.buffer, s.index),
+                            start(s.value->index, s.value->args[0]), zeros));
 }
 
 void CudaStatementPrinter::Combine(const Stmt& s) {

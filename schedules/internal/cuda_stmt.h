@@ -29,6 +29,7 @@ class CudaStatementPrinter {
   void For(const Stmt& s);
   void Vector(const Stmt& store, int var, int lanes);
   void Combine(const Stmt& s);
+  void Copy(const Stmt& s);
   void Braced(const std::string& head, const StmtPtr& body);
   void Bind(int var, const std::string& value);
   // With the values of constant variables put in.

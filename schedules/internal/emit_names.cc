@@ -74,7 +74,7 @@ void CollectBuffers(const Stmt& s, std::set<int>& used, std::set<int>& written) 
   loads(s.index);
   loads(s.value);
   loads(s.extent);
-  if (s.kind == StmtKind::kStore) {
+  if (s.kind == StmtKind::kStore || s.kind == StmtKind::kCopy) {
     used.insert(s.buffer);
     written.insert(s.buffer);
   }

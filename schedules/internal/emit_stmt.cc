@@ -181,7 +181,10 @@ void StatementPrinter::Print(const StmtPtr& s) {
     case StmtKind::kStore: Store(*s); return;
     case StmtKind::kFor: For(*s); return;
     case StmtKind::kBarrier:
-    case StmtKind::kCombine: return;  // of CUDA programs
+    case StmtKind::kCombine:
+    case StmtKind::kCopy:
+    case StmtKind::kCommitCopies:
+    case StmtKind::kWaitCopies: return;  // of CUDA programs
   }
 }
 

@@ -154,6 +154,15 @@ class Writer {
       Number(s.combine);
       Number(s.width);
       if (s.position >= 0) BufferId(s.position);
+    } else if (s.kind == StmtKind::kCopy) {
+      BufferId(s.buffer);
+      Expression(*s.index);
+      Expression(*s.value);
+      Number(s.extent != nullptr);
+      if (s.extent) Expression(*s.extent);
+      Number(s.width);
+    } else if (s.kind == StmtKind::kWaitCopies) {
+      Number(s.width);
     } else if (s.kind == StmtKind::kIf) {
       Expression(*s.value);
     }

@@ -1,8 +1,10 @@
 // The CUDA contraction sketch: matrix products, batched products, convolutions, any einsum of two
 // operands, with pointwise stages before and after, on CUDA cores.
 //
-// Decisions: the tile of a block, the tile of a thread, the step of the reduction, double
-// buffering. A tile is legal with 32 to 1024 threads, and within shared memory and registers.
+// Decisions: the tile of a block and of a thread, the step of the reduction, how many of these are
+// under way, the order of blocks, parts of the reduction, and whether stages before the product are
+// computed while loading. What is offered is legal: 32 to 1024 threads, within shared memory and
+// registers; the shape of warps, widths of accesses and the layout of shared memory follow.
 #include "schedules/sketches/cuda_contraction.h"
 
 #include <algorithm>
@@ -16,23 +18,22 @@ namespace {
 
 using namespace internal;  // NOLINT: the folder's own helpers
 
-constexpr std::int64_t kRegistersOfThread = 200, kRegistersOfBlock = 65536;
-
 struct Setting {
   const char* name;
   std::int64_t CudaContractionPlan::*value;
   std::vector<std::int64_t> options;
 };
 
+// What decides the tile: legal together or not.
 const std::vector<Setting>& Settings() {
   using Plan = CudaContractionPlan;
   static const std::vector<Setting> settings = {
-      {"block_rows", &Plan::block_rows, {64, 128, 32, 16}},
-      {"block_columns", &Plan::block_columns, {64, 128, 32, 16}},
-      {"register_rows", &Plan::register_rows, {4, 8, 2}},
-      {"register_columns", &Plan::register_columns, {4, 8, 2}},
+      {"block_rows", &Plan::block_rows, {64, 128, 32, 16, 256}},
+      {"block_columns", &Plan::block_columns, {64, 128, 32, 16, 256}},
+      {"register_rows", &Plan::register_rows, {4, 8, 2, 16}},
+      {"register_columns", &Plan::register_columns, {4, 8, 2, 16}},
       {"k_step", &Plan::k_step, {16, 8, 32}},
-      {"stages", &Plan::stages, {1, 2}},
+      {"stages", &Plan::stages, {2, 1, 3, 4}},
   };
   return settings;
 }
@@ -40,16 +41,17 @@ const std::vector<Setting>& Settings() {
 class CudaContractionSketch : public Sketch {
  public:
   CudaContractionSketch(const Workload& workload, const Target& target, ContractionPattern pattern)
-      : workload_(workload), target_(target), pattern_(std::move(pattern)) {
-    const ProductAxes groups = GroupAxes(pattern_);
-    for (const int axis : groups.rows) rows_ *= pattern_.Extent(axis);
-    for (const int axis : groups.columns) columns_ *= pattern_.Extent(axis);
-  }
+      : target_(target), contraction_(workload, std::move(pattern)) {}
 
   std::string_view name() const override { return "contraction"; }
 
   std::optional<Decision> Next(const Path& path) const override {
     CudaContractionPlan plan;
+    if (contraction_.apart[1].size() < contraction_.apart[0].size()) {
+      const auto fused = Find(path, "prologue");
+      if (!fused) return Decision{"prologue", {1, 0}, {"fused", "apart"}};
+      plan.fused = *fused == 1;
+    }
     for (std::size_t i = 0; i < Settings().size(); ++i) {
       const Setting& setting = Settings()[i];
       if (const auto value = Find(path, setting.name)) {
@@ -63,14 +65,19 @@ class CudaContractionSketch : public Sketch {
       }
       return decision;
     }
+    for (auto decision : {Splits(plan), Raster(plan)})
+      if (decision.options.size() > 1 && !Find(path, decision.name.c_str())) return decision;
     return std::nullopt;
   }
 
   Result<Program> Lower(const Path& path) const override {
     CudaContractionPlan plan;
+    plan.fused = Value(path, "prologue", 1) == 1;
     for (const Setting& setting : Settings())
       plan.*setting.value = Value(path, setting.name, plan.*setting.value);
-    return LowerCudaContraction(workload_, pattern_, plan);
+    plan.splits = Value(path, "splits", 1);
+    plan.raster = Value(path, "raster", 1);
+    return LowerCudaContraction(contraction_, plan);
   }
 
  private:
@@ -85,21 +92,50 @@ class CudaContractionSketch : public Sketch {
   }
 
   bool Legal(const CudaContractionPlan& plan) const {
-    const std::int64_t bytes = ByteSize(pattern_.accumulator), threads = plan.Threads();
-    const std::int64_t registers = plan.Registers(bytes);
+    if (plan.block_rows < plan.register_rows || plan.block_columns < plan.register_columns)
+      return false;
+    const std::int64_t threads = plan.Threads();
+    if (threads < target_.gpu.warp || threads > target_.gpu.threads_per_block) return false;
+    const CudaOperand &a = contraction_.A(plan), &b = contraction_.B(plan);
     // A tile twice as long as its side is never needed.
-    return threads >= 32 && threads <= 1024 && Needed(plan.block_rows, rows_) &&
-           Needed(plan.block_columns, columns_) && registers <= kRegistersOfThread &&
-           registers * threads <= kRegistersOfBlock &&
-           plan.SharedBytes(bytes) <= target_.gpu.shared_bytes_per_block;
+    if (!Needed(plan.block_rows, a.all) || !Needed(plan.block_columns, b.all)) return false;
+    if (plan.Async() && !(a.copies && b.copies)) return false;
+    // More stages than tiles are never filled.
+    if (plan.stages > std::max<std::int64_t>(contraction_.Steps(plan), 1)) return false;
+    const std::int64_t of_block = target_.gpu.registers_per_sm / threads / 8 * 8;
+    return contraction_.Registers(plan) <=
+               std::min<std::int64_t>(of_block, target_.gpu.registers_per_thread) &&
+           contraction_.SharedBytes(plan) <= target_.gpu.shared_bytes_per_block;
   }
 
   static bool Needed(std::int64_t tile, std::int64_t side) { return tile <= 16 || tile < 2 * side; }
 
-  const Workload& workload_;
+  // Where blocks are too few for the device, as many parts as fill it about twice.
+  Decision Splits(const CudaContractionPlan& plan) const {
+    constexpr std::int64_t kLeastSteps = 4;
+    Decision decision{"splits", {1}, {}};
+    const std::int64_t blocks = contraction_.Blocks(plan), steps = contraction_.Steps(plan);
+    for (const std::int64_t parts : {2, 4, 8, 16, 32}) {
+      const std::int64_t own = (steps + parts - 1) / parts;
+      if (blocks < target_.gpu.sms && blocks * parts <= 2 * target_.gpu.sms && own >= kLeastSteps &&
+          own * (parts - 1) < steps)
+        decision.options.push_back(parts);
+    }
+    return decision;
+  }
+
+  // Of use where the blocks that run at once are a part of all, and read more than L2 holds.
+  Decision Raster(const CudaContractionPlan& plan) const {
+    Decision decision{"raster", {1}, {}};
+    const std::int64_t down = (contraction_.A(plan).all + plan.block_rows - 1) / plan.block_rows;
+    if (contraction_.Blocks(plan) <= target_.gpu.sms) return decision;
+    for (const std::int64_t rows : {4, 8, 16})
+      if (down > rows) decision.options.push_back(rows);
+    return decision;
+  }
+
   const Target& target_;
-  ContractionPattern pattern_;
-  std::int64_t rows_ = 1, columns_ = 1;
+  CudaContraction contraction_;
 };
 
 }  // namespace

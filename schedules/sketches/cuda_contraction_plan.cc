@@ -1,0 +1,71 @@
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "schedules/sketches/contraction_build.h"
+#include "schedules/sketches/cuda_contraction.h"
+
+namespace kindred::internal {
+
+WarpShape WarpOf(const CudaContractionPlan& plan) {
+  WarpShape best;
+  std::int64_t least = std::numeric_limits<std::int64_t>::max();
+  for (const std::int64_t down : {4, 8, 2, 16, 1, 32}) {
+    const std::int64_t across = 32 / down;
+    const std::int64_t reads = down * plan.register_rows + across * plan.register_columns;
+    if (plan.Down() % down != 0 || plan.Across() % across != 0 || reads >= least) continue;
+    best = {down, across};
+    least = reads;
+  }
+  return best;
+}
+
+CudaContraction::CudaContraction(const Workload& the_workload, ContractionPattern the_pattern)
+    : workload(&the_workload), pattern(std::move(the_pattern)), groups(GroupAxes(pattern)) {
+  std::vector<int> fusible = FusibleStages(the_workload, pattern, false);
+  const std::vector<int> of_b = FusibleStages(the_workload, pattern, true);
+  fusible.insert(fusible.end(), of_b.begin(), of_b.end());
+  for (const bool fused : {false, true}) {
+    a[fused] = DescribeOperand(the_workload, pattern, groups, false, fused);
+    b[fused] = DescribeOperand(the_workload, pattern, groups, true, fused);
+    for (const int stage : pattern.before)
+      if (!fused || std::find(fusible.begin(), fusible.end(), stage) == fusible.end())
+        apart[fused].push_back(stage);
+  }
+}
+
+std::int64_t CudaContraction::SharedBytes(const CudaContractionPlan& plan) const {
+  const std::int64_t bytes = AccumulatorBytes();
+  const auto tile = [&](const CudaOperand& operand, std::int64_t side) {
+    return RoundUp(plan.stages * plan.k_step * operand.Line(side, bytes) * bytes, 128);
+  };
+  return tile(A(plan), plan.block_rows) + tile(B(plan), plan.block_columns);
+}
+
+std::int64_t CudaContraction::Registers(const CudaContractionPlan& plan) const {
+  const std::int64_t words = std::max<std::int64_t>(AccumulatorBytes() / 4, 1);
+  const std::int64_t fragments = plan.register_rows + plan.register_columns;
+  std::int64_t staged = 0;
+  const auto note = [&](const CudaOperand& operand, std::int64_t tile) {
+    const std::int64_t width = operand.Width(tile, plan.k_step, plan.Threads());
+    const std::int64_t accesses = CeilDiv(tile * plan.k_step / width, plan.Threads());
+    // Narrow elements are widened on their way; an access has its address.
+    staged += plan.Async() ? 2 * accesses : accesses * (width * words + 2);
+  };
+  note(A(plan), plan.block_rows);
+  note(B(plan), plan.block_columns);
+  return (plan.register_rows * plan.register_columns + fragments) * words + staged + 32;
+}
+
+std::int64_t CudaContraction::Steps(const CudaContractionPlan& plan) const {
+  return CeilDiv(pattern.ReductionExtent(), plan.k_step);
+}
+
+std::int64_t CudaContraction::Blocks(const CudaContractionPlan& plan) const {
+  std::int64_t blocks =
+      CeilDiv(A(plan).all, plan.block_rows) * CeilDiv(B(plan).all, plan.block_columns);
+  for (const int axis : groups.batch) blocks *= pattern.Extent(axis);
+  return blocks;
+}
+
+}  // namespace kindred::internal

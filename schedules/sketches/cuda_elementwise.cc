@@ -41,7 +41,7 @@ class CudaElementwiseSketch : public Sketch {
     if (!Find(path, "vector"))
       return Offer(
           "vector", {4, 2, 1, 8, 16}, [&](std::int64_t v) { return CanLoad(v); }, 1);
-    if (!Find(path, "items")) return Decision{"items", {1, 2, 4}, {}};
+    if (!Find(path, "items")) return Decision{"items", {2, 4, 1, 8}, {}};
     return std::nullopt;
   }
 
@@ -74,25 +74,25 @@ class CudaElementwiseSketch : public Sketch {
     });
   }
 
-  // Vectors of `lanes` start on whole vectors: the last axis is made of them, or is the only one.
-  static bool Aligned(const PointwiseStep& step, std::int64_t lanes) {
-    const Stage& s = step.stages[0];
-    if (s.spatial == 0) return lanes == 1;
-    const Extent& last = s.axes[static_cast<std::size_t>(s.spatial) - 1].extent;
-    if (s.spatial == 1) return last.symbol >= 0 || last.value >= lanes;
-    return last.symbol < 0 && last.value % lanes == 0;
+  std::int64_t Points(const PointwiseStep& step) const {
+    std::int64_t points = 1;
+    for (const Axis& axis : step.stages[0].axes) points *= CapacityOf(workload_, axis.extent);
+    return points;
   }
 
-  // Some step can use vectors of `lanes` elements.
+  // Some step has enough points, and its narrowest type fits a memory operation; wider ones take
+  // several.
   bool CanLoad(std::int64_t lanes) const {
     return std::any_of(steps_.begin(), steps_.end(), [&](const PointwiseStep& step) {
-      return Aligned(step, lanes) && lanes * NarrowestBytes(workload_, step.stages) <= kPackBytes;
+      return LanesOf(step, lanes) == lanes &&
+             lanes * NarrowestBytes(workload_, step.stages) <= kPackBytes;
     });
   }
 
+  // Vectors of one row after another need few points; the last may be cut off.
   std::int64_t LanesOf(const PointwiseStep& step, std::int64_t lanes) const {
     lanes = std::max<std::int64_t>(lanes, 1);
-    while (!Aligned(step, lanes)) lanes /= 2;
+    while (lanes > Points(step)) lanes /= 2;
     return lanes;
   }
 

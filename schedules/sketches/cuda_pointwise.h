@@ -22,12 +22,25 @@ std::vector<PointwiseStep> PointwiseSteps(const Workload& workload);
 // The axis that some load walks contiguously while the last axis jumps in it; -1: none.
 int CrossedAxis(const Workload& workload, const PointwiseStep& step);
 
-// The loads of the step's stages go through `load` unless an earlier stage of the step has just
-// computed them. `lanes` points from `values` on along the last axis, every stage.
-StmtPtr PointwiseLanes(Lowering& lowering, const PointwiseStep& step, std::vector<ExprPtr> values,
+// Neighbouring points, by their number.
+struct PointwisePoints {
+  std::function<std::vector<ExprPtr>(const ExprPtr& lane)> at;  // values of all axes
+  // nullptr, or the points' place in the row-major order of all, which reads and writes of tensors
+  // of the step's shape then use.
+  std::function<ExprPtr(const ExprPtr& lane)> flat;
+};
+
+PointwisePoints AlongLastAxis(std::vector<ExprPtr> values);
+
+// `lanes` points of every stage. The loads of the step's stages go through `load` unless an earlier
+// stage of the step has just computed them.
+StmtPtr PointwiseLanes(Lowering& lowering, const PointwiseStep& step, const PointwisePoints& points,
                        std::int64_t lanes, const LoadRule& load);
 
-// One thread computes `items` chunks of `lanes` neighbouring points along the last axis.
+// The last axis consists of vectors of `lanes`.
+bool WholeVectors(const PointwiseStep& step, std::int64_t lanes);
+
+// One thread computes `items` chunks of `lanes` neighbouring points.
 StmtPtr LowerPointwise(Lowering& lowering, const PointwiseStep& step, std::int64_t threads,
                        std::int64_t lanes, std::int64_t items);
 

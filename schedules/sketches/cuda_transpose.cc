@@ -115,7 +115,7 @@ StmtPtr LowerTransposed(Lowering& lowering, const PointwiseStep& step, std::int6
             }
             return direct(tensor, indices, type);
           };
-          return PointwiseLanes(lowering, step, values, 1, load);
+          return PointwiseLanes(lowering, step, AlongLastAxis(values), 1, load);
         }));
         return Block(std::move(all));
       });

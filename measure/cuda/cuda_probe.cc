@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdlib>
 #include <fstream>
 #include <set>
 #include <string>
@@ -132,6 +133,12 @@ Result<Target> ProbeCudaTarget(const std::string& id, const std::string& cache_d
   build.program = program;
   build.jobs = 1;
   KINDRED_TRY(auto builder, NvrtcBuilder::Make(std::move(build)));
+  // A driver runs what a compiler of its own major version or an older one has made.
+  const std::string driver = device.at("driver");
+  const std::string compiler = builder->compiler().substr(builder->compiler().find(' ') + 1);
+  if (std::atoi(compiler.c_str()) > std::atoi(driver.c_str()))
+    return Environment("the driver is for CUDA " + driver + ", older than NVRTC " + compiler +
+                       ": install a newer driver, or an NVRTC of its version");
   const KernelSource source = PeakSource();
   KINDRED_TRY(const auto built, builder->Build(std::span(&source, 1)));
   if (built.front().status != Status::kOk)

@@ -23,7 +23,8 @@ enum Attribute {
   kBlocksPerSm = 106,
 };
 
-constexpr unsigned kNonBlocking = 1;  // CU_STREAM_NON_BLOCKING
+// CU_STREAM_DEFAULT: copies, which are on the null stream, are ordered with what is on the stream.
+constexpr unsigned kOrderedWithCopies = 0;
 
 Error Refused(const DriverApi& api, const std::string& what, CudaResult code) {
   return Environment(what + ": " + api.Text(code));
@@ -75,7 +76,6 @@ Result<DeviceFacts> FactsOf(const DriverApi& api, int index, int device) {
   facts.arch = ArchOf(major, minor);
   facts.l2_bytes = std::max(attribute(kL2Bytes), 1 << 10);
   facts.sms = attribute(kSms);
-  facts.clock_ghz = attribute(kClockKhz) / 1e6;
   facts.shared_bytes_per_block = attribute(kSharedBytesPerBlock);
   facts.shared_bytes_per_sm = attribute(kSharedBytesPerSm);
   facts.registers_per_sm = attribute(kRegistersPerSm);
@@ -83,6 +83,8 @@ Result<DeviceFacts> FactsOf(const DriverApi& api, int index, int device) {
   facts.threads_per_block = attribute(kThreadsPerBlock);
   facts.threads_per_sm = attribute(kThreadsPerSm);
   facts.blocks_per_sm = attribute(kBlocksPerSm);
+  int khz = 0;  // newer drivers may no longer say
+  if (api.device_attribute(&khz, kClockKhz, device) == 0 && khz > 0) facts.clock_ghz = khz / 1e6;
   if (code != 0)
     return Refused(api, "the driver does not describe cuda:" + std::to_string(index), code);
   return facts;
@@ -125,7 +127,7 @@ Result<std::unique_ptr<Device>> Device::Take(int index) {
   CudaResult code = d.api_->device_get(&device, index);
   if (code == 0) code = d.api_->context_retain(&context, device);
   if (code == 0) code = d.api_->context_set(context);
-  if (code == 0) code = d.api_->stream_create(&d.stream_, kNonBlocking);
+  if (code == 0) code = d.api_->stream_create(&d.stream_, kOrderedWithCopies);
   if (code == 0)
     code = d.api_->memory_allocate(&d.flush_, static_cast<std::size_t>(d.flush_bytes()));
   if (code == 0) code = d.Flush(1);

@@ -24,7 +24,7 @@ struct DeviceFacts {
   std::string driver;      // "13.0", the CUDA version it stands for
   std::int64_t memory_bytes = 0, l2_bytes = 0;
   int sms = 0;
-  double clock_ghz = 0;
+  double clock_ghz = 1;  // the highest of the multiprocessors; 1 where the driver does not say
   std::int64_t shared_bytes_per_block = 0, shared_bytes_per_sm = 0;
   int registers_per_sm = 0, warp = 0, threads_per_block = 0, threads_per_sm = 0, blocks_per_sm = 0;
   std::string timer;         // "cupti" or "events"

@@ -9,6 +9,12 @@ namespace {
 
 constexpr double kPoll_s = 0.05;
 
+bool ClocksDiffer(const DeviceState& a, const DeviceState& b) {
+  return a.sm_clock_mhz > 0 && b.sm_clock_mhz > 0 &&
+         std::abs(a.sm_clock_mhz - b.sm_clock_mhz) >
+             kClockChange * std::max(a.sm_clock_mhz, b.sm_clock_mhz);
+}
+
 double Mean(const std::vector<double>& values, std::size_t begin, std::size_t count) {
   const auto first = values.begin() + static_cast<std::ptrdiff_t>(begin);
   return std::accumulate(first, first + static_cast<std::ptrdiff_t>(count), 0.0) /
@@ -71,7 +77,8 @@ DeviceTiming TakeDeviceSamples(const TimingRequest& request, const TimedDevice& 
     if (!runs) return failed();
     const DeviceState after = device.state();
     const double elapsed_ns = device.now() - start_ns - timing.waited_s * 1e9;
-    if ((before.too_hot || after.too_hot) && timing.groups_thrown_away < kRetries) {
+    const bool disturbed = before.too_hot || after.too_hot || ClocksDiffer(before, after);
+    if (disturbed && timing.groups_thrown_away < kRetries) {
       ++timing.groups_thrown_away;
       before = after;
       for (double waited = 0; before.too_hot && waited < kCoolDown_s; waited += kPoll_s) {

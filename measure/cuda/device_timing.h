@@ -5,8 +5,9 @@
 //             kernel is abandoned
 //   sample    the mean of so many runs that they last minimum_sample_ns, at most kMostInner
 //   group     samples of about kGroupNs. Where the device's clocks were slowed by heat before or
-//             after it, the group is thrown away, and taken again once that is over (waited for at
-//             most kCoolDown_s), at most kRetries times for one kernel
+//             after it, or were more than kClockChange apart, the group is thrown away, and taken
+//             again once that is over (heat is waited for, at most kCoolDown_s), at most kRetries
+//             times for one kernel
 //   stop      as timing.h: samples, their spread, time spent
 //
 // Pure: the device is behind callables. Thread safety: none. Times in ns unless the name says
@@ -26,6 +27,7 @@ namespace kindred {
 inline constexpr int kMostInner = 16;
 inline constexpr double kGroupNs = 10e6;
 inline constexpr double kCoolDown_s = 2;
+inline constexpr double kClockChange = 0.05;
 
 struct TimedDevice {
   std::function<double()> now;  // of the host, monotonic

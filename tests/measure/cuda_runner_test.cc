@@ -1,17 +1,15 @@
-// CUDA kernels written for every way to go wrong, through the real builder and a real worker, on
-// the emulated device (tests/cuda_emulation/driver).
-
+// CUDA kernels through the real builder and a real worker, on the emulated device
+// (tests/cuda_emulation/driver).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <stdexcept>
 
-#include "measure/cuda/cuda_runner.h"
-#include "schedules/text_form.h"
-#include "tests/measure/scratch.h"
+#include "schedules/canonical.h"
+#include "schedules/emit_cuda.h"
+#include "schedules/sketch.h"
+#include "schedules/space.h"
+#include "tests/measure/cuda_fixture.h"
 
 namespace kindred {
 namespace {
@@ -19,118 +17,6 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-constexpr const char* kScaled = R"(
-input A: f32[37,19]
-input B: f32[37,19]
-output C[i,j] = A[i,j] * B[i,j] + 1
-)";
-constexpr int kElements = 37 * 19;
-
-// One kernel of 96 threads a block; `body` sees i < kElements.
-KernelSource Kernel(const std::string& body) {
-  KernelSource source;
-  source.language = KernelSource::Language::kCuda;
-  source.code =
-      "extern \"C\" __global__ void __launch_bounds__(96) run(const float* __restrict__ A, const float* __restrict__ B, float* __restrict__ C) {\n"
-      "  const int i = blockIdx.x * 96 + threadIdx.x;\n"
-      "  if (i >= 703) return;\n" +
-      body + "\n}\n";
-  source.entry = "run";
-  using Access = KernelArgument::Access;
-  source.arguments = {{0, "A", DataType::kF32, kElements, Access::kRead, "row-major"},
-                      {1, "B", DataType::kF32, kElements, Access::kRead, "row-major"},
-                      {2, "C", DataType::kF32, kElements, Access::kWrite, "row-major"}};
-  KernelStep& step = source.steps.emplace_back();
-  step.entry = "run";
-  step.grid = {IntExpr(8), IntExpr(1), IntExpr(1)};
-  step.block = {96, 1, 1};
-  for (int i = 0; i < 3; ++i)
-    step.parameters.push_back({KernelStep::Parameter::Kind::kArgument, i});
-  return source;
-}
-
-const std::string kRight = "  C[i] = A[i] * B[i] + 1;";
-
-KernelSource RightAnd(const std::string& more) { return Kernel(kRight + "\n" + more); }
-
-// Sets an environment variable as long as it lives.
-class Variable {
- public:
-  Variable(const char* name, const std::string& value) : name_(name) {
-    if (const char* before = std::getenv(name)) before_ = before;
-    setenv(name, value.c_str(), 1);
-  }
-  ~Variable() {
-    if (before_.empty())
-      unsetenv(name_);
-    else
-      setenv(name_, before_.c_str(), 1);
-  }
-  Variable(const Variable&) = delete;
-  Variable& operator=(const Variable&) = delete;
-
- private:
-  const char* const name_;
-  std::string before_;
-};
-
-class CudaRunnerTest : public testing::Test {
- protected:
-  CudaRunnerTest()
-      : libraries_("KINDRED_CUDA_LIBRARIES", KINDRED_TEST_CUDA_LIBRARIES),
-        workload_(*ParseWorkload(kScaled)) {
-    target_.id = "cuda:0";
-    target_.kind = DeviceKind::kCuda;
-    target_.gpu.arch = "sm_90a";
-  }
-
-  void Start() {
-    runner_.reset();
-    CudaRunnerOptions options;
-    options.cache_directory = scratch_.path() + "/cache";
-    options.program = KINDRED_TEST_WORKER;
-    options.limits.run_timeout_s = 20;
-    options.limits.time_budget_s = 0.01;
-    options.cold = cold_;
-    auto runner = MakeCudaRunner(target_, options);
-    if (!runner) throw std::runtime_error(runner.error().message);
-    runner_ = std::move(*runner);
-  }
-
-  Result<std::vector<Outcome>> TryMeasure(const std::vector<KernelSource>& sources,
-                                          double incumbent_ns = 0) {
-    if (!runner_) Start();
-    MeasureJob job;
-    job.workload = &workload_;
-    job.candidates = sources;
-    job.seed = 5;
-    job.incumbent_ns = incumbent_ns;
-    job.finished = [this](std::size_t index, const Outcome& outcome) {
-      EXPECT_EQ(index, finished_.size());
-      finished_.push_back(outcome);
-    };
-    finished_.clear();
-    return runner_->Measure(job, {});
-  }
-
-  std::vector<Outcome> Measure(const std::vector<KernelSource>& sources, double incumbent_ns = 0) {
-    auto outcomes = TryMeasure(sources, incumbent_ns);
-    EXPECT_TRUE(outcomes) << outcomes.error().message;
-    if (!outcomes) return std::vector<Outcome>(sources.size());
-    EXPECT_EQ(outcomes->size(), sources.size());
-    EXPECT_EQ(finished_.size(), sources.size());
-    return std::move(*outcomes);
-  }
-
-  const Variable libraries_;
-  const Scratch scratch_;
-  Workload workload_;
-  Target target_;
-  bool cold_ = true;
-  std::vector<Outcome> finished_;
-  std::unique_ptr<Runner> runner_;
-};
 
 TEST_F(CudaRunnerTest, TimesARightKernelAndFindsAWrongOne) {
   const auto outcomes = Measure({Kernel(kRight), Kernel("  C[i] = A[i] * B[i];"), Kernel(kRight)});
@@ -183,41 +69,162 @@ TEST_F(CudaRunnerTest, DescribesTheDevice) {
   EXPECT_EQ(kept, 1u);
 }
 
-// ---- what can go wrong
+TEST_F(CudaRunnerTest, HotRunsAreTimedToo) {
+  cold_ = false;
+  const auto outcomes = Measure({Kernel(kRight)});
+  EXPECT_EQ(Name(outcomes[0].status), "ok") << outcomes[0].message;
+  EXPECT_FALSE(outcomes[0].cold);
+  EXPECT_GE(outcomes[0].samples.size(), 10u);
+}
 
-class CudaFailures : public CudaRunnerTest {
- protected:
-  // The outcome of `bad`, with a right kernel before and after it that must not suffer. `planted`
-  // is KINDRED_FAKE_CUDA.
-  Outcome Between(const KernelSource& bad, const std::string& planted = "") {
-    const Variable faults("KINDRED_FAKE_CUDA", planted);
-    Start();  // workers keep the environment that they began with
-    const auto outcomes = Measure({Kernel(kRight), bad, RightAnd("  // again")});
-    for (const std::size_t right : {0, 2}) {
-      EXPECT_EQ(Name(outcomes[right].status), "ok") << outcomes[right].message;
-      EXPECT_TRUE(outcomes[right].validated);
-    }
-    EXPECT_FALSE(outcomes[1].validated) << outcomes[1].message;
-    EXPECT_TRUE(outcomes[1].samples.empty());
-    return outcomes[1];
+TEST_F(CudaRunnerTest, AbandonsWhatIsFarFromTheBest) {
+  const auto outcomes = Measure({Kernel(kRight)}, 10);
+  EXPECT_EQ(Name(outcomes[0].status), "abandoned") << outcomes[0].message;
+  EXPECT_TRUE(outcomes[0].validated);
+  EXPECT_EQ(outcomes[0].samples.size(), 1u);
+}
+
+// Two steps, with two parts of a workspace and more dynamic shared memory than 48 KiB.
+KernelSource TwoSteps(std::int64_t shared_bytes) {
+  KernelSource source = Kernel(kRight);
+  source.code = R"(
+extern "C" __global__ void __launch_bounds__(64) products(const float* A, const float* B, float* P, float* Q) {
+  const int i = blockIdx.x * 64 + threadIdx.x;
+  if (i < 703) { P[i] = A[i] * B[i]; Q[i] = 1; }
+}
+extern "C" __global__ void sums(const float* P, const float* Q, float* C) {
+  const int i = blockIdx.x * 64 + threadIdx.x;
+  if (i < 703) C[i] = P[i] + Q[i];
+}
+)";
+  using Kind = KernelStep::Parameter::Kind;
+  source.workspace_bytes = 2 * 2816;
+  source.steps.clear();
+  for (const char* entry : {"products", "sums"}) {
+    KernelStep& step = source.steps.emplace_back();
+    step.entry = entry;
+    step.grid = {IntExpr(11), IntExpr(1), IntExpr(1)};
+    step.block = {64, 1, 1};
+    step.shared_bytes = shared_bytes;
   }
-};
+  source.steps[0].parameters = {
+      {Kind::kArgument, 0}, {Kind::kArgument, 1}, {Kind::kWorkspace, 0}, {Kind::kWorkspace, 2816}};
+  source.steps[1].parameters = {
+      {Kind::kWorkspace, 0}, {Kind::kWorkspace, 2816}, {Kind::kArgument, 2}};
+  return source;
+}
 
-#define EXPECT_SAYS(outcome, expected_status, text)                      \
-  do {                                                                   \
-    const Outcome said = (outcome);                                      \
-    EXPECT_EQ(Name(said.status), Name(expected_status)) << said.message; \
-    EXPECT_THAT(said.message, HasSubstr(text));                          \
-  } while (false)
+TEST_F(CudaRunnerTest, RunsStepsWithAWorkspaceAndMuchSharedMemory) {
+  const auto outcomes = Measure({TwoSteps(100 << 10), TwoSteps(0), TwoSteps(300 << 10)});
+  EXPECT_EQ(Name(outcomes[0].status), "ok") << outcomes[0].message;
+  EXPECT_EQ(Name(outcomes[1].status), "ok") << outcomes[1].message;
+  EXPECT_EQ(Name(outcomes[2].status), "run_error") << outcomes[2].message;
+}
 
-TEST_F(CudaFailures, StickyErrorsCostOneCandidate) {
-  EXPECT_SAYS(Between(RightAnd("  // bad"), "illegal_address=// bad"), Status::kOutOfBounds,
-              "CUDA_ERROR_ILLEGAL_ADDRESS");
-  for (const auto& [name, says] :
-       {std::pair("misaligned", "CUDA_ERROR_MISALIGNED_ADDRESS"),
-        std::pair("assert", "CUDA_ERROR_ASSERT"), std::pair("ecc", "CUDA_ERROR_ECC_UNCORRECTABLE"),
-        std::pair("launch_failed", "CUDA_ERROR_LAUNCH_FAILED")})
-    EXPECT_SAYS(Between(RightAnd("  // bad"), std::string(name) + "=// bad"), Status::kCrash, says);
+// What the sketches emit: the plain schedule of each that applies.
+TEST_F(CudaRunnerTest, RunsEmittedSchedules) {
+  const auto target = ProbeCudaTarget("cuda:0", scratch_.path(), KINDRED_TEST_WORKER);
+  ASSERT_TRUE(target) << target.error().message;
+  for (const char* text :
+       {"input A: f32[33,20]\ninput B: f32[20,17]\ninput c: f32[17]\n"
+        "P[i,j] = sum[k](A[i,k] * B[k,j])\noutput C[i,j] = max(P[i,j] + c[j], 0)\n",
+        "input X: f16[6,70]\nM[i] = max[j](f32(X[i,j]))\n"
+        "E[i,j] = exp(f32(X[i,j]) - M[i])\nS[i] = sum[j](E[i,j])\n"
+        "output Y[i,j] = f16(E[i,j] / S[i])\n"}) {
+    const auto parsed = ParseWorkload(text);
+    ASSERT_TRUE(parsed) << parsed.error().message;
+    workload_ = Canonicalize(*parsed).workload;
+    const auto space = MakeSpace(workload_, *target);
+    const Decision first = *space->Next({});
+    std::vector<KernelSource> sources;
+    for (std::size_t i = 0; i < first.options.size(); ++i) {
+      Path path = {{first.name, first.options[i], first.labels[i]}};
+      while (const auto next = space->Next(path))
+        path.push_back(
+            {next->name, next->options[0], next->labels.empty() ? std::string() : next->labels[0]});
+      const auto lowered = space->Lower(path);
+      ASSERT_TRUE(lowered) << lowered.error().message;
+      sources.push_back(EmitCuda(*lowered->program, workload_));
+    }
+    EXPECT_GE(sources.size(), 2u);
+    for (const Outcome& outcome : Measure(sources))
+      EXPECT_TRUE(outcome.validated) << text << outcome.message;
+  }
+}
+
+TEST_F(CudaRunnerTest, SymbolicExtentsReachGridAndKernel) {
+  workload_ = *ParseWorkload(R"(
+symbol n in 1..4096, likely 500
+input A: f32[n]
+output C[i] = A[i] * 2
+)");
+  KernelSource source = Kernel(kRight);
+  source.code = R"(
+extern "C" __global__ void __launch_bounds__(96) run(const float* A, float* C, long long n) {
+  const long long i = blockIdx.x * 96 + threadIdx.x;
+  if (i < n) C[i] = A[i] * 2;
+}
+)";
+  using Kind = KernelStep::Parameter::Kind;
+  source.arguments.erase(source.arguments.begin());
+  for (int i : {0, 1}) {
+    source.arguments[static_cast<std::size_t>(i)].tensor = i;
+    source.arguments[static_cast<std::size_t>(i)].elements = Elements(workload_.tensors[0]);
+  }
+  source.steps[0].grid[0] = BinaryExpr(Op::kDiv, ExtentExpr(0) + 95, IntExpr(96));
+  source.steps[0].parameters = {{Kind::kArgument, 0}, {Kind::kArgument, 1}, {Kind::kExtent, 0}};
+  const auto outcomes = Measure({source});
+  EXPECT_EQ(Name(outcomes[0].status), "ok") << outcomes[0].message;
+}
+
+TEST_F(CudaRunnerTest, SeveralDevicesShareABatch) {
+  const Variable devices("KINDRED_FAKE_CUDA", "devices=2");
+  target_.id = "cuda:all";
+  std::vector<KernelSource> sources;
+  for (int i = 0; i < 6; ++i) sources.push_back(RightAnd("  // " + std::to_string(i)));
+  sources[3] = Kernel("  C[i] = 0;");
+  const auto outcomes = Measure(sources);
+  for (std::size_t i = 0; i < outcomes.size(); ++i)
+    EXPECT_EQ(Name(outcomes[i].status), i == 3 ? "wrong_answer" : "ok") << outcomes[i].message;
+}
+
+TEST_F(CudaRunnerTest, StopsBetweenCandidates) {
+  std::vector<KernelSource> sources;
+  for (int i = 0; i < 6; ++i) sources.push_back(RightAnd("  // " + std::to_string(i)));
+  const auto outcomes = TryMeasure(sources, 0, [this] { return !finished_.empty(); });
+  ASSERT_TRUE(outcomes) << outcomes.error().message;
+  EXPECT_GE(outcomes->size(), 1u);
+  EXPECT_LT(outcomes->size(), 6u);
+  EXPECT_EQ(outcomes->size(), finished_.size());
+}
+
+TEST_F(CudaRunnerTest, PeaksAreKept) {
+  const auto first = ProbeCudaTarget("cuda:0", scratch_.path(), KINDRED_TEST_WORKER);
+  ASSERT_TRUE(first) << first.error().message;
+  std::filesystem::remove_all(scratch_.path() + "/cubin");
+  const auto second = ProbeCudaTarget("cuda:0", scratch_.path(), KINDRED_TEST_WORKER);
+  ASSERT_TRUE(second) << second.error().message;
+  EXPECT_FALSE(std::filesystem::exists(scratch_.path() + "/cubin")) << "nothing was built";
+  EXPECT_EQ(first->peak_f32_gflops, second->peak_f32_gflops);
+}
+
+TEST_F(CudaRunnerTest, SaysWhatIsNotThere) {
+  const auto one_line = [](const auto& result, const std::string& text) {
+    ASSERT_FALSE(result);
+    EXPECT_THAT(result.error().message, AllOf(HasSubstr(text), Not(HasSubstr("\n"))));
+  };
+  one_line(ProbeCudaTarget("cuda:7", scratch_.path(), KINDRED_TEST_WORKER),
+           "there is no cuda:7: the driver sees 1 device");
+  one_line(CudaDevicesOf("cuda:1x", KINDRED_TEST_WORKER), "names no CUDA device");
+  one_line(CudaDevicesOf("cuda", KINDRED_TEST_WORKER), "names no CUDA device");
+  const Variable nothing("KINDRED_CUDA_LIBRARIES", scratch_.path());
+  one_line(ListCudaDevices(KINDRED_TEST_WORKER), "no NVIDIA driver: libcuda.so.1 was not found");
+  one_line(CudaDevicesOf("cuda:all", KINDRED_TEST_WORKER), "no NVIDIA driver");
+  one_line(ProbeCudaTarget("cuda:0", scratch_.path(), KINDRED_TEST_WORKER), "no NVIDIA driver");
+  CudaRunnerOptions options;
+  options.cache_directory = scratch_.path() + "/cache";
+  options.program = KINDRED_TEST_WORKER;
+  one_line(MakeCudaRunner(target_, options), "no NVRTC");
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "measure/cuda/cubin_facts.h"
+#include "measure/cuda/device_peaks.h"
 #include "measure/cuda/nvrtc_builder.h"
 #include "measure/cuda/nvrtc_process.h"
 #include "tests/measure/scratch.h"
@@ -92,6 +93,20 @@ TEST(Nvrtc, CompilesForEachArchitectureWithoutAGpu) {
     EXPECT_EQ(magic,
               "\x7f"
               "ELF");
+  }
+}
+
+TEST(Nvrtc, CompilesTheKernelsThatMeasurePeaks) {
+  SKIP_WITHOUT_NVRTC();
+  const Scratch scratch;
+  for (const char* architecture : {"sm_80", "sm_90a"}) {
+    auto builder = NvrtcBuilder::Make(Options(scratch, architecture));
+    ASSERT_TRUE(builder) << builder.error().message;
+    const KernelSource sources[] = {PeakSource()};
+    const auto built = (*builder)->Build(sources);
+    ASSERT_TRUE(built) << built.error().message;
+    EXPECT_EQ(built->front().status, Status::kOk) << built->front().message;
+    EXPECT_EQ(built->front().facts.spill_bytes, 0);
   }
 }
 

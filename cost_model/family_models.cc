@@ -86,7 +86,7 @@ void FamilyModels::Observe(Observation observation) {
   TrainingRow row;
   row.task = observation.task;
   row.failed = !(observation.ns > 0);
-  row.prior = std::log2(task.roofline_ns / PriorNs(observation.features, task.roofline_ns));
+  row.prior = state.Prior(observation.features, task.roofline_ns);
   row.features = std::move(observation.features);
   if (!row.failed) {
     row.label = std::log2(task.roofline_ns / observation.ns);
@@ -128,8 +128,7 @@ std::unique_ptr<CostModel> FamilyModels::ForTask(int task) const {
     const std::size_t columns = count == 0 ? 0 : features.size() / count;
     std::vector<double> margins(count), doubt(count);
     for (std::size_t i = 0; i < count; ++i)
-      margins[i] = std::log2(own.roofline_ns /
-                             PriorNs(features.subspan(i * columns, columns), own.roofline_ns));
+      margins[i] = state.Prior(features.subspan(i * columns, columns), own.roofline_ns);
     state.AddLayers(own.family, features, margins, doubt);
     const auto found = state.families.find(own.family);
     const ForecastError& error = found != state.families.end() && !found->second.members.empty()
@@ -145,6 +144,8 @@ std::unique_ptr<CostModel> FamilyModels::ForTask(int task) const {
                                      state_->tasks[static_cast<std::size_t>(task)].workload,
                                      state_->target, predict);
 }
+
+bool FamilyModels::trained() const { return !state_->pooled.members.empty(); }
 
 double FamilyModels::train_seconds() const { return state_->train_seconds; }
 

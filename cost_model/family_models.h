@@ -29,6 +29,7 @@ class FamilyModels {
     int minimum_samples =
         16;  // fewer in a family: the pooled model alone; fewer overall: the prior alone
     bool families = true;  // false: one pooled model for everything
+    bool prior = true;     // false: the roofline stands in for the prior (ablations)
     std::uint64_t seed = 0;
   };
   FamilyModels(Target target, Options options);
@@ -42,6 +43,9 @@ class FamilyModels {
   Result<void> Train();
   // Valid as long as this object.
   std::unique_ptr<CostModel> ForTask(int task) const;
+  // Whether there were observations enough for an ensemble; else the prior (and the tasks' offsets)
+  // predicts alone.
+  bool trained() const;
   double train_seconds() const;
 
   // Serialised ensembles for the log and back (features version checked).

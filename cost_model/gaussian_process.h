@@ -8,9 +8,11 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
+#include "cost_model/internal/cholesky.h"
 #include "schedules/base/seed.h"
 
 namespace kindred {
@@ -36,31 +38,56 @@ class GaussianProcess {
   GaussianProcess(std::span<const GpColumn> columns, int chains, std::uint64_t seed);
 
   // Rows and what was measured of each. Improves the parameters by about `work` multiplications.
+  // Rows that begin as those of the call before cost less.
   void Fit(std::span<const std::size_t> rows, std::span<const double> values, double work);
 
   // Of each row asked for, one vector per chain.
   std::vector<std::vector<Belief>> Predict(std::span<const std::size_t> rows) const;
 
  private:
+  // What the parameters make of one column.
+  struct ColumnKernel {
+    std::vector<float> table;     // covariance by level, level
+    std::vector<float> expanded;  // by slot of a level, row: what a row of that level has with each
+  };
   struct Chain {
     Parameters parameters;
-    double objective = 0;
-    std::vector<float> factor;  // lower triangle of the Cholesky factor, row by row
-    std::vector<float> alpha;   // factor \ values
-    double variance = 1;
-    std::vector<std::vector<float>> tables;  // covariance by column, level, level
+    double objective = 0, variance = 1;
+    std::vector<std::shared_ptr<ColumnKernel>> kernels;  // by column
+    internal::Cholesky factor;
+    std::vector<float> alpha;  // factor \ values
   };
-  std::vector<std::vector<float>> Tables(const Parameters& parameters) const;
-  // Less is better; infinite where the matrix is not positive definite.
-  double Evaluate(const Parameters& parameters, Chain& chain) const;
+  // Levels of a column that the rows have, numbered as they came.
+  struct Slots {
+    std::vector<std::uint16_t> levels;
+    std::vector<std::int32_t> slot_of_level;
+    std::vector<std::uint16_t> of_row;
+  };
+
+  std::vector<float> Table(const Parameters& parameters, std::size_t column) const;
+  void Expand(std::size_t column, std::size_t first_slot, std::size_t first_row,
+              ColumnKernel& kernel) const;
+  // Covariances of row `row` with the rows from `first` on, a multiple of internal::kLanes.
+  void Covariances(const Chain& chain, std::size_t row, std::size_t first, std::size_t n,
+                   float* covariances) const;
+  // Makes rows_ these; how many of the first ones stayed as they were.
+  std::size_t TakeRows(std::span<const std::size_t> rows);
+  // Brings a chain to the present rows, of which the first `kept` are those it knows.
+  void Extend(Chain& chain, std::size_t kept, std::span<const std::size_t> slots_before);
+  bool FactorAnew(Chain& chain) const;
+  // The objective of a factored chain: less is better.
+  void Judge(Chain& chain) const;
   Parameters Perturbed(const Parameters& parameters);
 
   std::span<const GpColumn> columns_;
   std::vector<Chain> chains_;
   Random random_;
   std::vector<std::size_t> rows_;
-  std::vector<double> values_;
+  std::vector<Slots> slots_;
+  std::size_t stride_ = 0;     // rows that expanded tables have room for
+  std::vector<float> values_;  // less their mean, padded
   double mean_ = 0;
+  mutable std::vector<const float*> lists_;  // of Covariances
 };
 
 }  // namespace kindred

@@ -1,7 +1,5 @@
 #include "schedules/space.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -56,8 +54,10 @@ std::size_t Nearest(const Decision& decision, const Choice& wanted) {
 std::string DescribePath(const Path& path) {
   std::string text;
   for (const Choice& c : path)
-    text +=
-        fmt::format("{}: {}\n", c.decision, c.label.empty() ? std::to_string(c.value) : c.label);
+    text.append(c.decision)
+        .append(": ")
+        .append(c.label.empty() ? std::to_string(c.value) : c.label)
+        .append("\n");
   return text;
 }
 

@@ -265,6 +265,21 @@ void AddReplay(CLI::App& app, std::function<int()>& run) {
   command->callback([o, &run] { run = [o] { return RunReplay(*o); }; });
 }
 
+void AddRecord(CLI::App& app, std::function<int()>& run) {
+  auto* command = app.add_subcommand(
+      "record", "Write the schedules that a log knows, with all samples, to replay searches on");
+  auto o = std::make_shared<RecordCommand>();
+  command->add_option("log", o->log, "Tuning log")->required();
+  command->add_option("out", o->out, "Folder, made if absent: one NAME.json.gz per workload")
+      ->required();
+  command->add_option("--target", o->target, "Where the log has several");
+  command->add_option("--least", o->least, "Schedules of a workload that are worth a file")
+      ->check(CLI::Range(1, 1000000))
+      ->capture_default_str();
+  AddCommon(*command, *o);
+  command->callback([o, &run] { run = [o] { return RunRecord(*o); }; });
+}
+
 void AddLog(CLI::App& app, std::function<int()>& run) {
   auto* command =
       app.add_subcommand("log", "Look into a tuning log, export it, import into it, verify it");
@@ -330,6 +345,7 @@ int RunCommandLine(int argc, char** argv) {
   AddExplain(app, run);
   AddPredict(app, run);
   AddReplay(app, run);
+  AddRecord(app, run);
   AddImport(app, run);
   AddLog(app, run);
   AddDevice(app, run);

@@ -187,7 +187,7 @@ Result<void> TuningSession::MeasureUntuned(const std::function<bool()>& stop, Pr
 // Winners of the family's other members, carried over to this task's space (foresee tuning,
 // FamilySeer).
 void TuningSession::SeedFromSiblings(TuneTask& task) {
-  if (!options_.families) return;
+  if (!options_.families || !options_.foresee) return;
   std::vector<Path> paths;
   for (const int member : families_[static_cast<std::size_t>(task.family)].members) {
     const TuneTask& sibling = tasks_[static_cast<std::size_t>(member)];

@@ -42,7 +42,11 @@ struct TuneOptions {
   std::uint64_t seed = 0;
   std::string searcher = "mcts";
   bool families = true;
+  // For ablations: winners of siblings are tried; models stand on the analytic prior.
+  bool foresee = true, prior = true;
   int batch = 8;  // trials of a round
+  // Where the schedules of a task come from; replays of recordings have fewer.
+  std::function<std::unique_ptr<Space>(const Workload& canonical, const Target&)> space = MakeSpace;
   WorkloadLimits limits = {};
 };
 

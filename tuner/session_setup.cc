@@ -93,8 +93,10 @@ Result<void> TuningSession::MakeTasks(std::vector<TuningInput> inputs) {
 
 Result<void> TuningSession::OpenRecords() {
   const json inputs = InputsToJson(inputs_);
-  const json options = {
+  json options = {
       {"searcher", options_.searcher}, {"families", options_.families}, {"batch", options_.batch}};
+  if (!options_.foresee) options["foresee"] = false;
+  if (!options_.prior) options["prior"] = false;
   const std::string identity =
       inputs.dump() + target_record_.id + std::to_string(options_.seed) + options.dump();
   const std::string id = HashOf(identity).Hex().substr(0, 16);
@@ -159,11 +161,12 @@ Result<void> TuningSession::OpenRecords() {
 Result<void> TuningSession::MakeSearchers() {
   FamilyModels::Options model_options;
   model_options.families = options_.families;
+  model_options.prior = options_.prior;
   model_options.seed = DeriveSeed(options_.seed, "models");
   models_ = std::make_unique<FamilyModels>(target_, model_options);
   for (std::size_t i = 0; i < tasks_.size(); ++i) {
     TuneTask& task = tasks_[i];
-    task.space = MakeSpace(task.canonical.workload, target_);
+    task.space = options_.space(task.canonical.workload, target_);
     task.model_index = models_->AddTask(task.canonical.workload, task.family);
     task.model = models_->ForTask(task.model_index);
     KINDRED_TRY(task.searcher, MakeSearcher(options_.searcher, *task.space, *task.model,

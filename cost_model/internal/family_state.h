@@ -9,6 +9,7 @@
 // forbidden.
 #pragma once
 
+#include <cmath>
 #include <deque>
 #include <map>
 #include <optional>
@@ -17,6 +18,7 @@
 
 #include "cost_model/booster.h"
 #include "cost_model/family_models.h"
+#include "cost_model/prior.h"
 
 namespace kindred {
 
@@ -70,6 +72,10 @@ struct FamilyModels::State {
   double train_seconds = 0;
   std::optional<Error> failure;  // of a prediction: reported by the next Train
 
+  // The lowest layer.
+  double Prior(std::span<const float> features, double roofline_ns) const {
+    return options.prior ? std::log2(roofline_ns / PriorNs(features, roofline_ns)) : 0;
+  }
   double LabelOf(const TrainingRow& row) const;
   double WeightOf(const TrainingRow& row) const;
   // Adds the layers above the prior but the offset. `doubt` (may be empty): variance over members.

@@ -5,11 +5,53 @@
 
 #include <cstring>
 #include <string>
-#include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace kindred::internal {
 namespace {
+
+// Numbers nodes in the order in which they are added: an open-addressing table that is cleared in
+// no time, since every statement begins a new one.
+class NodeNumbers {
+ public:
+  // The node's number, and whether it is new.
+  std::pair<int, bool> Add(const Expr* node) {
+    if (static_cast<std::size_t>(count_) * 2 >= slots_.size()) Grow();
+    Slot& slot = Find(slots_, node);
+    if (slot.round == round_) return {slot.number, false};
+    slot = {node, round_, count_};
+    return {count_++, true};
+  }
+  void Clear() {
+    ++round_;
+    count_ = 0;
+  }
+
+ private:
+  struct Slot {
+    const Expr* node = nullptr;
+    std::uint32_t round = 0;  // taken if it is the present one
+    int number = 0;
+  };
+
+  Slot& Find(std::vector<Slot>& slots, const Expr* node) const {
+    const std::size_t mask = slots.size() - 1;
+    std::size_t at = (reinterpret_cast<std::uintptr_t>(node) * 0x9e3779b97f4a7c15u) >> 40;
+    while (slots[at & mask].round == round_ && slots[at & mask].node != node) ++at;
+    return slots[at & mask];
+  }
+  void Grow() {
+    std::vector<Slot> larger(slots_.size() * 2);
+    for (const Slot& slot : slots_)
+      if (slot.round == round_) Find(larger, slot.node) = slot;
+    slots_ = std::move(larger);
+  }
+
+  std::vector<Slot> slots_ = std::vector<Slot>(64);
+  std::uint32_t round_ = 1;
+  int count_ = 0;
+};
 
 class Writer {
  public:
@@ -19,6 +61,7 @@ class Writer {
         buffers_(program.buffers.size(), -1) {}
 
   Hash128 Key() {
+    bytes_.reserve(1 << 14);
     Text(program_.compiler);
     for (const std::string& flag : program_.flags) Text(flag);
     Number(program_.plain);
@@ -61,10 +104,10 @@ class Writer {
   }
 
   void Expression(const Expr& e) {
-    const auto [it, fresh] = seen_.emplace(&e, static_cast<int>(seen_.size()));
+    const auto [number, fresh] = seen_.Add(&e);
     if (!fresh && !e.args.empty()) {
       Number(-1);
-      return Number(it->second);
+      return Number(number);
     }
     Number(e.op);
     Number(e.type);
@@ -92,7 +135,7 @@ class Writer {
       return;
     }
     Number(s.kind);
-    seen_.clear();
+    seen_.Clear();
     if (s.kind == StmtKind::kFor) {
       Variable(s.var);
       Expression(*s.extent);
@@ -124,7 +167,7 @@ class Writer {
   std::string bytes_;
   std::vector<int> variables_, buffers_;
   int next_variable_ = 0, next_buffer_ = 0;
-  std::unordered_map<const Expr*, int> seen_;  // within one statement
+  NodeNumbers seen_;  // within one statement
 };
 
 }  // namespace

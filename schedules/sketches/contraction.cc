@@ -15,31 +15,33 @@ namespace {
 class ContractionSketch : public Sketch {
  public:
   ContractionSketch(const Workload& workload, const Target& target, ContractionPattern pattern)
-      : workload_(workload), target_(target), pattern_(std::move(pattern)) {}
+      : workload_(workload),
+        target_(target),
+        pattern_(std::move(pattern)),
+        menu_(pattern_, target_) {}
 
   std::string_view name() const override { return "contraction"; }
 
   std::optional<Decision> Next(const Path& path) const override {
     Chooser chooser(path);
-    Decide(pattern_, target_, chooser);
+    Decide(pattern_, menu_, target_, chooser);
     return chooser.pending();
   }
 
   Result<Program> Lower(const Path& path) const override {
     Chooser chooser(path);
-    const ContractionPlan plan = Decide(pattern_, target_, chooser);
+    const ContractionPlan plan = Decide(pattern_, menu_, target_, chooser);
     if (chooser.pending())
       return Internal("contraction schedule is incomplete: '" + chooser.pending()->name +
                       "' is not decided");
-    Program program = LowerContraction(workload_, pattern_, plan, target_);
-    program.head_comment = "sketch = contraction\n" + chooser.text();
-    return program;
+    return LowerContraction(workload_, pattern_, plan, target_);
   }
 
  private:
   const Workload workload_;
   const Target target_;
   const ContractionPattern pattern_;
+  const ContractionMenu menu_;
 };
 
 }  // namespace

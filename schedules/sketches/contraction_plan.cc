@@ -15,13 +15,14 @@ std::vector<std::int64_t> Sorted(std::set<std::int64_t> values) {
   return {values.begin(), values.end()};
 }
 
-// Powers of two below `all`, and `all`.
+// Those of the ascending `sizes` that lie below `all`, and `all`.
 std::vector<std::int64_t> BlockOptions(std::int64_t all,
                                        std::initializer_list<std::int64_t> sizes) {
-  std::set<std::int64_t> options = {all};
+  std::vector<std::int64_t> options;
   for (const std::int64_t size : sizes)
-    if (size < all) options.insert(size);
-  return Sorted(options);
+    if (size < all) options.push_back(size);
+  options.push_back(all);
+  return options;
 }
 
 // Register tiles rows x vectors: accumulators, one vector of b each, one value of a fit the
@@ -57,18 +58,20 @@ std::vector<std::int64_t> TileOptions(std::int64_t rows, std::int64_t vectors,
 
 }  // namespace
 
-std::int64_t Chooser::Choose(std::string name, std::vector<std::int64_t> options,
-                             std::vector<std::string> labels) {
+std::int64_t Chooser::Choose(std::string_view name, std::span<const std::int64_t> options,
+                             std::span<const std::string_view> labels) {
   if (pending_ || options.size() == 1) return options.front();
-  if (position_ < path_.size() && path_[position_].decision == name) {
-    const Choice& choice = path_[position_++];
-    text_ += fmt::format("{} = {}\n", name,
-                         choice.label.empty() ? std::to_string(choice.value) : choice.label);
-    return choice.value;
-  }
-  const std::int64_t first = options.front();
-  pending_ = Decision{std::move(name), std::move(options), std::move(labels)};
-  return first;
+  if (position_ < path_.size() && path_[position_].decision == name)
+    return path_[position_++].value;
+  pending_ =
+      Decision{std::string(name), {options.begin(), options.end()}, {labels.begin(), labels.end()}};
+  return options.front();
+}
+
+std::int64_t Chooser::Choose(std::string_view name, std::initializer_list<std::int64_t> options,
+                             std::initializer_list<std::string_view> labels) {
+  return Choose(name, std::span(options.begin(), options.size()),
+                std::span(labels.begin(), labels.size()));
 }
 
 ContractionColumns ColumnsOf(const ContractionPattern& pattern, std::int64_t row_blocks) {
@@ -90,11 +93,9 @@ void DecideBuild(const Target& target, Chooser& chooser, std::string& compiler,
                  std::vector<std::string>& flags) {
   // Sums are named and vectors written out: -O2 loses nothing to -O3 and compiles in half the time.
   // GCC's SLP pass tears the tile's named vectors apart.
-  std::vector<std::int64_t> options = {0};
-  if (std::find(target.compilers.begin(), target.compilers.end(), "clang") !=
-      target.compilers.end())
-    options.push_back(1);
-  const bool clang = chooser.Choose("compiler", options, {"gcc", "clang"}) == 1;
+  const bool two = std::find(target.compilers.begin(), target.compilers.end(), "clang") !=
+                   target.compilers.end();
+  const bool clang = two && chooser.Choose("compiler", {0, 1}, {"gcc", "clang"}) == 1;
   compiler = clang ? "clang" : "gcc";
   flags = {"-O2", "-mprefer-vector-width=512"};
   if (clang)
@@ -103,26 +104,64 @@ void DecideBuild(const Target& target, Chooser& chooser, std::string& compiler,
     flags.insert(flags.end(), {"-fvect-cost-model=dynamic", "-fno-tree-slp-vectorize"});
 }
 
-ContractionPlan Decide(const ContractionPattern& pattern, const Target& target, Chooser& chooser) {
+ContractionMenu::ContractionMenu(const ContractionPattern& pattern, const Target& target)
+    : lanes(target.VectorLanes(ByteSize(pattern.accumulator))) {
+  const bool copy_b = pattern.b_slides && !pattern.b.weight;
+  const ContractionColumns whole = kindred::ColumnsOf(pattern, 1);
+  tiles = TileOptions(pattern.Extent(pattern.m), CeilDiv(whole.length, lanes), target);
+  for (const std::int64_t tile : tiles)
+    tile_names.push_back(fmt::format("{}x{}", tile / 100, tile % 100 * lanes));
+  tile_labels.assign(tile_names.begin(), tile_names.end());
+
+  // The outermost reduction axis is cut so that about this many products are summed at a time.
+  const int k0 = pattern.k.front();
+  const std::int64_t length = pattern.Extent(k0);
+  const std::int64_t inner = pattern.ReductionExtent() / length;
+  std::set<std::int64_t> blocks = {length};
+  if (!copy_b || BoxCopy::CanBlock(pattern.b, k0, pattern.spatial))
+    for (const std::int64_t products : {128, 256, 384, 512, 1024}) {
+      const std::int64_t block = std::max<std::int64_t>(1, products / inner);
+      if (block * 3 / 2 <= length) blocks.insert(block);
+    }
+  k_blocks.assign(blocks.rbegin(), blocks.rend());
+
+  if (copy_b && pattern.y >= 0) {
+    std::set<std::int64_t> counts;
+    for (const std::int64_t count : {1, 2, 3, 4, 7, 8, 14, 16, 28})
+      if (count <= pattern.Extent(pattern.y))
+        counts.insert(EvenBlocks(pattern.Extent(pattern.y), count));
+    row_blocks = Sorted(counts);
+    for (const std::int64_t count : row_blocks)
+      columns.push_back(kindred::ColumnsOf(pattern, count));
+  }
+  columns.push_back(whole);
+}
+
+const ContractionColumns& ContractionMenu::ColumnsOf(std::int64_t count) const {
+  const auto found = std::find(row_blocks.begin(), row_blocks.end(), count);
+  return columns[static_cast<std::size_t>(found - row_blocks.begin())];
+}
+
+ContractionPlan Decide(const ContractionPattern& pattern, const ContractionMenu& menu,
+                       const Target& target, Chooser& chooser) {
   ContractionPlan plan;
-  plan.lanes = target.VectorLanes(ByteSize(pattern.accumulator));
+  plan.lanes = menu.lanes;
   const bool copy_b = pattern.b_slides && !pattern.b.weight;
 
   if (pattern.b.weight) {
     plan.b = BSource::kPrepared;
   } else {
-    std::vector<std::int64_t> options;
-    if (copy_b) {
-      options = {static_cast<int>(BSource::kRows), static_cast<int>(BSource::kPanel)};
-    } else {
-      options = {static_cast<int>(BSource::kPanel)};
-      if (pattern.b.Stride(pattern.x) == 1 && pattern.b.type == pattern.accumulator)
-        options.push_back(static_cast<int>(BSource::kDirect));
-    }
-    const char* const names[] = {"prepared", "direct", "panel", "rows"};
-    std::vector<std::string> labels;
-    for (const std::int64_t option : options) labels.push_back(names[option]);
-    plan.b = static_cast<BSource>(chooser.Choose("columns_from", options, labels));
+    constexpr auto kRows = static_cast<std::int64_t>(BSource::kRows),
+                   kPanel = static_cast<std::int64_t>(BSource::kPanel),
+                   kDirect = static_cast<std::int64_t>(BSource::kDirect);
+    if (copy_b)
+      plan.b =
+          static_cast<BSource>(chooser.Choose("columns_from", {kRows, kPanel}, {"rows", "panel"}));
+    else if (pattern.b.Stride(pattern.x) == 1 && pattern.b.type == pattern.accumulator)
+      plan.b = static_cast<BSource>(
+          chooser.Choose("columns_from", {kPanel, kDirect}, {"panel", "direct"}));
+    else
+      plan.b = BSource::kPanel;
   }
   if (pattern.a.weight) {
     plan.a = ASource::kPrepared;
@@ -137,39 +176,16 @@ ContractionPlan Decide(const ContractionPattern& pattern, const Target& target, 
   }
 
   const std::int64_t m = pattern.Extent(pattern.m);
-  const ContractionColumns whole = ColumnsOf(pattern, 1);
-  const auto tiles = TileOptions(m, CeilDiv(whole.length, plan.lanes), target);
-  std::vector<std::string> tile_labels;
-  for (const std::int64_t tile : tiles)
-    tile_labels.push_back(fmt::format("{}x{}", tile / 100, tile % 100 * plan.lanes));
-  const std::int64_t tile = chooser.Choose("register_tile", tiles, tile_labels);
+  const std::int64_t tile = chooser.Choose("register_tile", menu.tiles, menu.tile_labels);
   plan.rows = tile / 100;
   plan.vectors = tile % 100;
 
-  // The outermost reduction axis is cut so that about this many products are summed at a time.
-  const int k0 = pattern.k.front();
-  const std::int64_t length = pattern.Extent(k0);
-  const std::int64_t inner = pattern.ReductionExtent() / length;
-  std::set<std::int64_t> k_blocks = {length};
-  if (!copy_b || BoxCopy::CanBlock(pattern.b, k0, pattern.spatial))
-    for (const std::int64_t products : {128, 256, 384, 512, 1024}) {
-      const std::int64_t block = std::max<std::int64_t>(1, products / inner);
-      if (block * 3 / 2 <= length) k_blocks.insert(block);
-    }
-  auto k_options = Sorted(k_blocks);
-  std::reverse(k_options.begin(), k_options.end());
-  plan.k_block = chooser.Choose("k_block", k_options);
+  plan.k_block = chooser.Choose("k_block", menu.k_blocks);
 
   plan.n_outer = chooser.Choose("outer", {0, 1}, {"columns", "rows"}) == 0;
-  if (plan.n_outer && copy_b && pattern.y >= 0) {
-    std::set<std::int64_t> counts;
-    for (const std::int64_t count : {1, 2, 3, 4, 7, 8, 14, 16, 28})
-      if (count <= pattern.Extent(pattern.y))
-        counts.insert(EvenBlocks(pattern.Extent(pattern.y), count));
-    plan.row_blocks = chooser.Choose("row_blocks", Sorted(counts));
-  }
-  const std::int64_t n_tiles =
-      CeilDiv(ColumnsOf(pattern, plan.row_blocks).length, plan.TileColumns());
+  if (plan.n_outer && !menu.row_blocks.empty())
+    plan.row_blocks = chooser.Choose("row_blocks", menu.row_blocks);
+  const std::int64_t n_tiles = CeilDiv(menu.ColumnsOf(plan.row_blocks).length, plan.TileColumns());
   const std::int64_t m_tiles = CeilDiv(m, plan.rows);
   if (plan.n_outer) {
     // A box is filled once for all of its columns.

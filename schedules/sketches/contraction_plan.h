@@ -1,13 +1,17 @@
 // The decisions of a contraction's schedule, and what follows from them.
 //
 // Decide() asks for one decision after the other; Chooser answers from a path and stops at the
-// first decision that the path does not hold. Plans are plain values; lengths are in elements,
-// blocks in tiles.
+// first decision that the path does not hold. It runs some ten times for every path that is drawn:
+// what does not depend on the path is in the ContractionMenu, which a sketch makes once. Plans are
+// plain values; lengths are in elements, blocks in tiles.
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "schedules/sketches/contraction_pattern.h"
@@ -20,18 +24,18 @@ namespace kindred {
 class Chooser {
  public:
   explicit Chooser(const Path& path) : path_(path) {}
-  // The chosen option; the first one once a decision is pending.
-  std::int64_t Choose(std::string name, std::vector<std::int64_t> options,
-                      std::vector<std::string> labels = {});
+  // The chosen option; the first one once a decision is pending. `labels`: empty, or one per
+  // option.
+  std::int64_t Choose(std::string_view name, std::span<const std::int64_t> options,
+                      std::span<const std::string_view> labels = {});
+  std::int64_t Choose(std::string_view name, std::initializer_list<std::int64_t> options,
+                      std::initializer_list<std::string_view> labels);
   const std::optional<Decision>& pending() const { return pending_; }
-  // "name = value" lines of what was chosen.
-  const std::string& text() const { return text_; }
 
  private:
   const Path& path_;
   std::size_t position_ = 0;
   std::optional<Decision> pending_;
-  std::string text_;
 };
 
 enum class ASource : std::uint8_t { kPrepared, kDirect, kPacked, kCopied };
@@ -62,7 +66,23 @@ struct ContractionColumns {
 };
 ContractionColumns ColumnsOf(const ContractionPattern& pattern, std::int64_t row_blocks);
 
-ContractionPlan Decide(const ContractionPattern& pattern, const Target& target, Chooser& chooser);
+// Options that hold for every path.
+struct ContractionMenu {
+  ContractionMenu(const ContractionPattern& pattern, const Target& target);
+  // As the function of that name; of one block, or of as many as an option of row_blocks says.
+  const ContractionColumns& ColumnsOf(std::int64_t row_blocks) const;
+
+  std::int64_t lanes = 1;
+  std::vector<std::int64_t> tiles, k_blocks, row_blocks;
+  std::vector<std::string> tile_names;
+  std::vector<std::string_view> tile_labels;  // views of tile_names
+  std::vector<ContractionColumns> columns;    // one per option of row_blocks, then that of 1
+  ContractionMenu(const ContractionMenu&) = delete;
+  ContractionMenu& operator=(const ContractionMenu&) = delete;
+};
+
+ContractionPlan Decide(const ContractionPattern& pattern, const ContractionMenu& menu,
+                       const Target& target, Chooser& chooser);
 
 // "compiler", of those the target has, and the flags that go with it. Shared by all sketches with
 // register tiles.

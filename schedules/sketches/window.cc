@@ -150,7 +150,8 @@ WindowPlan DecideWindow(const WindowPattern& pattern, const Target& target, Choo
     std::set<std::int64_t> counts = {1};
     for (const std::int64_t count : {2, 4, 8, 16})
       if (count * 2 <= all) counts.insert(EvenBlocks(all, count));
-    plan.blocks = chooser.Choose("row_blocks", {counts.begin(), counts.end()});
+    plan.blocks =
+        chooser.Choose("row_blocks", std::vector<std::int64_t>(counts.begin(), counts.end()));
   }
 
   // Tiles never leave the output: the last one along an axis starts early and computes some points
@@ -175,17 +176,19 @@ WindowPlan DecideWindow(const WindowPattern& pattern, const Target& target, Choo
           r * v <= std::min<std::int64_t>(kMaxTileVectors, target.vector_registers - 4))
         tiles.insert(r * 100 + v);
   }
-  std::vector<std::string> labels;
+  std::vector<std::string> names;
   for (const std::int64_t tile : tiles)
-    labels.push_back(fmt::format("{}x{}", tile / 100, tile % 100 * plan.lanes));
-  const std::int64_t tile = chooser.Choose("register_tile", {tiles.begin(), tiles.end()}, labels);
+    names.push_back(fmt::format("{}x{}", tile / 100, tile % 100 * plan.lanes));
+  const std::int64_t tile =
+      chooser.Choose("register_tile", std::vector<std::int64_t>(tiles.begin(), tiles.end()),
+                     std::vector<std::string_view>(names.begin(), names.end()));
   plan.rows = tile / 100;
   plan.vectors = tile % 100;
 
   std::vector<std::int64_t> forms;
   if (pattern.Window() * plan.rows * plan.vectors <= kMaxWrittenOut) forms.push_back(1);
   if (forms.empty() || pattern.Window() > 9) forms.push_back(0);
-  std::vector<std::string> form_labels;
+  std::vector<std::string_view> form_labels;
   for (const std::int64_t form : forms) form_labels.push_back(form == 1 ? "written-out" : "loops");
   plan.written_out = chooser.Choose("window", forms, form_labels) == 1;
 
@@ -216,9 +219,7 @@ class WindowSketch : public Sketch {
     if (chooser.pending())
       return Internal("window schedule is incomplete: '" + chooser.pending()->name +
                       "' is not decided");
-    Program program = LowerWindow(workload_, pattern_, plan, target_);
-    program.head_comment = "sketch = window\n" + chooser.text();
-    return program;
+    return LowerWindow(workload_, pattern_, plan, target_);
   }
 
  private:

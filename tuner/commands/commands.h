@@ -48,6 +48,13 @@ struct QueryCommand : CommonOptions {
 };
 int RunQuery(const QueryCommand& command);
 
+struct RecordCommand : CommonOptions {
+  std::string log, out;
+  std::string target;        // record id or name; empty: the log's only one
+  std::int64_t least = 100;  // schedules of a workload
+};
+int RunRecord(const RecordCommand& command);
+
 struct ServeCommand : CommonOptions {
   std::string log = "kindred.db";
   std::string listen = "127.0.0.1:8311";

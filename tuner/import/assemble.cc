@@ -131,7 +131,7 @@ class Assembler {
   }
 
  private:
-  const Value& value(int id) const { return graph_.values[static_cast<std::size_t>(id)]; }
+  const GraphValue& value(int id) const { return graph_.values[static_cast<std::size_t>(id)]; }
 
   Shape LocalShape(int storage) const {
     const Stage& stage = stages_[made_.at(storage)];
@@ -147,7 +147,7 @@ class Assembler {
       std::optional<std::vector<Shape>> splits;
       const Shape extents = ExtentsOf(stage);
       const auto compose = [&](const ExprPtr& load, bool padded) -> ExprPtr {
-        const Value& v = value(load->index);
+        const GraphValue& v = value(load->index);
         if (!made_.contains(v.storage)) return load;
         const Shape local = LocalShape(v.storage);
         if (load->index == v.storage && local == v.shape) return load;
@@ -369,7 +369,7 @@ class Assembler {
     for (const Stage& stage : stages_) here.insert(stage.tensor);
     for (const Stage& stage : stages_)
       VisitLoads(stage, [&](const Expr& load) {
-        const Value& v = value(load.index);
+        const GraphValue& v = value(load.index);
         if (here.contains(load.index) || ids.contains({v.storage, v.shape})) return;
         const bool given = v.kind == ValueKind::kInput || v.kind == ValueKind::kComputed;
         ids[{v.storage, v.shape}] = add(v.storage, v.shape, given ? Role::kInput : Role::kWeight);
@@ -383,7 +383,7 @@ class Assembler {
     for (Stage stage : stages_) {
       stage.body = Rewrite(stage.body, [&](const ExprPtr& e) -> ExprPtr {
         if (e->op != Op::kLoad || e->index < 0) return nullptr;
-        const Value& v = value(e->index);
+        const GraphValue& v = value(e->index);
         const int id = here.contains(e->index) ? made.at(e->index) : ids.at({v.storage, v.shape});
         return LoadExpr(Done(id), e->args, e->type);
       });

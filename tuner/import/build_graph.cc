@@ -40,15 +40,15 @@ Result<Graph> GraphBuilder::Run(const std::map<std::string, Shape>& inputs) {
   return std::move(graph_);
 }
 
-int GraphBuilder::AddValue(Value added) {
+int GraphBuilder::AddValue(GraphValue added) {
   const int id = static_cast<int>(graph_.values.size());
   added.storage = id;
   graph_.values.push_back(std::move(added));
   return id;
 }
 
-Value GraphBuilder::TypedValue(const std::string& name, int element_type) const {
-  Value added;
+GraphValue GraphBuilder::TypedValue(const std::string& name, int element_type) const {
+  GraphValue added;
   added.name = name;
   added.element_type = element_type;
   if (const auto type = FromOnnxType(element_type)) {
@@ -58,7 +58,7 @@ Value GraphBuilder::TypedValue(const std::string& name, int element_type) const 
   return added;
 }
 
-void GraphBuilder::SetConstant(Value& target, const OnnxTensor& tensor) {
+void GraphBuilder::SetConstant(GraphValue& target, const OnnxTensor& tensor) {
   target.has_shape = true;
   target.shape = tensor.shape;
   const bool known = tensor.data && LooksAt(tensor.element_type, tensor.shape, tensor.quantized);
@@ -67,7 +67,7 @@ void GraphBuilder::SetConstant(Value& target, const OnnxTensor& tensor) {
   target.stripped = tensor.IsStripped();
 }
 
-void GraphBuilder::SetNodeConstant(Value& target, const OnnxTensor& tensor) {
+void GraphBuilder::SetNodeConstant(GraphValue& target, const OnnxTensor& tensor) {
   SetConstant(target, tensor);
   if (!target.constant) target.constant = tensor.data;
 }
@@ -75,14 +75,14 @@ void GraphBuilder::SetNodeConstant(Value& target, const OnnxTensor& tensor) {
 void GraphBuilder::AddGiven(const std::map<std::string, Shape>& shapes) {
   for (std::size_t i = 0; i < model_.initializers.size(); ++i) {
     const OnnxTensor& tensor = model_.initializers[i];
-    Value added = TypedValue(tensor.name, tensor.element_type);
+    GraphValue added = TypedValue(tensor.name, tensor.element_type);
     SetConstant(added, tensor);
     added.initializer = static_cast<int>(i);
     ids_[tensor.name] = AddValue(std::move(added));
   }
   for (const OnnxValue& input : model_.inputs) {
     if (ids_.contains(input.name)) continue;
-    Value added = TypedValue(input.name, input.element_type);
+    GraphValue added = TypedValue(input.name, input.element_type);
     added.kind = ValueKind::kInput;
     const auto shape = shapes.find(input.name);
     added.has_shape = shape != shapes.end();
@@ -142,7 +142,7 @@ std::string GraphBuilder::FreshName(const std::string& name) {
 }
 
 void GraphBuilder::AddKnown(const std::string& name, ConstantPtr constant) {
-  Value added = TypedValue(name, ToOnnxType(constant->type));
+  GraphValue added = TypedValue(name, ToOnnxType(constant->type));
   added.has_shape = true;
   added.shape = constant->shape;
   // As the floats of an initializer are.
@@ -154,7 +154,7 @@ void GraphBuilder::AddKnown(const std::string& name, ConstantPtr constant) {
 }
 
 void GraphBuilder::AddSequence(const std::string& name, std::vector<std::string> elements) {
-  Value added = TypedValue(name, 0);
+  GraphValue added = TypedValue(name, 0);
   added.missing = "it is a sequence, which is no tensor";
   const int id = AddValue(std::move(added));
   ids_[name] = id;
@@ -275,7 +275,7 @@ Result<void> GraphBuilder::Process(int n) {
   return {};
 }
 
-std::string GraphBuilder::WhyUnusable(const Value& v) {
+std::string GraphBuilder::WhyUnusable(const GraphValue& v) {
   if (!v.has_shape) return fmt::format("its input '{}' has no known shape: {}", v.name, v.missing);
   if (!v.has_type)
     return fmt::format("its input '{}' is of type {}, which has no kernels", v.name,
@@ -296,7 +296,7 @@ Result<bool> GraphBuilder::FoldKnown(int n, const std::vector<int>& inputs,
   OpContext op(model_, graph_, n, inputs, outputs);
   if (node.op == "Constant" && node.attributes.contains("value")) {
     const OnnxTensor& tensor = node.attributes.at("value").tensor;
-    Value& made = value(outputs[0]);
+    GraphValue& made = value(outputs[0]);
     made = TypedValue(made.name, tensor.element_type);
     made.storage = outputs[0];
     SetNodeConstant(made, tensor);
@@ -328,7 +328,7 @@ Result<std::vector<InferredType>> GraphBuilder::Infer(const OnnxNode& node,
     NodeInput input;
     input.name = node.inputs[i];
     if (inputs[i] >= 0) {
-      const Value& v = value(inputs[i]);
+      const GraphValue& v = value(inputs[i]);
       input.element_type = v.element_type;
       input.has_shape = v.has_shape;
       input.shape = v.shape;
@@ -349,7 +349,7 @@ std::string GraphBuilder::Compare(const OnnxNode& node, const std::vector<Inferr
   const bool halves = node.op == "STFT" && !node.attributes.contains("onesided");
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     if (outputs[i] < 0) continue;
-    const Value& v = value(outputs[i]);
+    const GraphValue& v = value(outputs[i]);
     if (!v.has_shape) return fmt::format("output '{}' is not understood", v.name);
     if (!PossibleShape(v.shape))
       return fmt::format("output '{}' would have the impossible shape {}", v.name,

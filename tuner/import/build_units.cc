@@ -11,7 +11,7 @@
 
 namespace kindred {
 void GraphBuilder::ResetOutput(int id) {
-  Value clean = TypedValue(value(id).name, 0);
+  GraphValue clean = TypedValue(value(id).name, 0);
   clean.storage = id;
   value(id) = std::move(clean);
 }
@@ -42,7 +42,7 @@ Result<void> GraphBuilder::LeaveOut(int n, const std::vector<int>& inputs,
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     if (outputs[i] < 0) continue;
     const bool told = i < inferred.size();
-    Value made = TypedValue(value(outputs[i]).name, told ? inferred[i].element_type : 0);
+    GraphValue made = TypedValue(value(outputs[i]).name, told ? inferred[i].element_type : 0);
     made.storage = outputs[i];
     made.unit = static_cast<int>(graph_.units.size());
     made.missing = fmt::format("it is made by {}, which is left out", node.Label());
@@ -59,14 +59,14 @@ Result<void> GraphBuilder::LeaveOut(int n, const std::vector<int>& inputs,
   return {};
 }
 
-void GraphBuilder::Describe(Value& made) {
+void GraphBuilder::Describe(GraphValue& made) {
   for (const auto* list : {&model_.described, &model_.outputs})
     for (const OnnxValue& described : *list) {
       if (described.name != made.name || !described.has_shape) continue;
       Shape shape;
       for (const OnnxDim& dim : described.dims) shape.push_back(dim.value);
       if (!PossibleShape(shape) || ElementCount(shape) < 1) return;
-      Value described_value = TypedValue(made.name, described.element_type);
+      GraphValue described_value = TypedValue(made.name, described.element_type);
       made.element_type = described_value.element_type;
       made.type = described_value.type;
       made.has_type = described_value.has_type;
@@ -82,7 +82,7 @@ bool GraphBuilder::DropEmpty(const std::vector<int>& outputs) {
   if (!empty) return false;
   for (const int id : outputs) {
     if (id < 0) continue;
-    Value& v = value(id);
+    GraphValue& v = value(id);
     v.kind = ValueKind::kKnown;
     v.storage = id;
     v.constant = IntegerConstant(v.type, v.shape, {});
@@ -123,8 +123,8 @@ void GraphBuilder::Commit(int n, OpContext& op, std::size_t first_value,
     graph_.units.push_back(std::move(unit));
   }
   const auto follow = [&](int id) {
-    Value& view = value(id);
-    const Value& storage = value(view.storage);
+    GraphValue& view = value(id);
+    const GraphValue& storage = value(view.storage);
     if (view.storage == id) return;
     view.kind = storage.kind;
     view.constant = storage.constant ? Reshaped(*storage.constant, view.shape) : nullptr;
@@ -138,7 +138,7 @@ bool GraphBuilder::Evaluate(const Unit& unit) {
   std::map<int, ConstantPtr> made;
   for (const Stage& stage : unit.stages) {
     const auto data = [&](int id) -> ConstantPtr {
-      const Value& v = value(id);
+      const GraphValue& v = value(id);
       const auto found = made.find(v.storage);
       const ConstantPtr constant = found != made.end() ? found->second : value(v.storage).constant;
       if (!constant || constant->shape == v.shape) return constant;
@@ -170,7 +170,7 @@ void GraphBuilder::DropUnread() {
   }
   std::reverse(kept.begin(), kept.end());
   graph_.units = std::move(kept);
-  for (Value& v : graph_.values) v.unit = -1;
+  for (GraphValue& v : graph_.values) v.unit = -1;
   for (std::size_t u = 0; u < graph_.units.size(); ++u)
     for (const int id : graph_.units[u].values) value(id).unit = static_cast<int>(u);
 }

@@ -34,8 +34,8 @@ std::vector<std::int64_t> ListOf(const OnnxNode& node, const std::string& name) 
 }  // namespace
 
 // What stands for an input of a body: a tensor that is another one in each run.
-Value GraphBuilder::RunInput(int element_type, Shape shape) const {
-  Value input = TypedValue("", element_type);
+GraphValue GraphBuilder::RunInput(int element_type, Shape shape) const {
+  GraphValue input = TypedValue("", element_type);
   input.kind = ValueKind::kInput;
   input.invented = true;
   input.has_shape = true;
@@ -44,7 +44,7 @@ Value GraphBuilder::RunInput(int element_type, Shape shape) const {
 }
 
 Result<ControlNode::Body> GraphBuilder::ProcessBody(const OnnxGraph& written,
-                                                    std::vector<Value> inputs,
+                                                    std::vector<GraphValue> inputs,
                                                     const std::string& label) {
   const OnnxGraph body = RenamedBody(written, {}, FreshName(label) + "/");
   ControlNode::Body made{scope_, {}, {}};
@@ -54,7 +54,7 @@ Result<ControlNode::Body> GraphBuilder::ProcessBody(const OnnxGraph& written,
     ids_[body.inputs[i].name] = made.inputs.back();
   }
   for (const OnnxTensor& tensor : body.initializers) {
-    Value added = TypedValue(tensor.name, tensor.element_type);
+    GraphValue added = TypedValue(tensor.name, tensor.element_type);
     SetNodeConstant(added, tensor);
     ids_[tensor.name] = AddValue(std::move(added));
   }
@@ -94,7 +94,7 @@ Result<ControlNode::Body> GraphBuilder::ProcessBody(const OnnxGraph& written,
 }
 
 Result<ControlNode::Body> GraphBuilder::ProcessRuns(const OnnxGraph& body,
-                                                    std::vector<Value> inputs,
+                                                    std::vector<GraphValue> inputs,
                                                     const std::string& label, double times) {
   static constexpr double kMostTimes = 1e15;
   const int scope = std::exchange(scope_, ++scopes_);
@@ -122,7 +122,7 @@ Result<std::string> GraphBuilder::ProcessIf(int n, const std::vector<int>& input
       branches[1]->outputs.size() < node.outputs.size())
     return BadInput(fmt::format("{}: {} needs a condition and two branches that give its outputs",
                                 model_.path, node.Label()));
-  const Value condition = value(inputs[0]);
+  const GraphValue condition = value(inputs[0]);
   if (condition.kind == ValueKind::kKnown && condition.constant->elements() == 1) {
     const bool taken = condition.constant->Integer(0) != 0;
     KINDRED_TRY(const auto made, ProcessBody(*branches[taken ? 1 : 0], {}, node.name));
@@ -144,10 +144,10 @@ Result<std::string> GraphBuilder::ProcessIf(int n, const std::vector<int>& input
   constexpr double kHalf = 0.5;  // each branch is taken as often as the other
   KINDRED_TRY(const auto otherwise, ProcessRuns(*branches[0], {}, node.name, kHalf));
   KINDRED_TRY(const auto then, ProcessRuns(*branches[1], {}, node.name, kHalf));
-  std::vector<Value> outputs;
+  std::vector<GraphValue> outputs;
   for (std::size_t i = 0; i < node.outputs.size(); ++i) {
-    const Value &a = value(then.outputs[i]), &b = value(otherwise.outputs[i]);
-    Value output = TypedValue("", a.element_type);
+    const GraphValue &a = value(then.outputs[i]), &b = value(otherwise.outputs[i]);
+    GraphValue output = TypedValue("", a.element_type);
     output.has_shape = a.has_shape && b.has_shape && a.shape == b.shape;
     output.shape = a.shape;
     if (!output.has_shape) output.missing = "it has another shape in each branch of an If";
@@ -174,18 +174,18 @@ Result<std::string> GraphBuilder::ProcessLoop(int n, const std::vector<int>& inp
     trips = value(inputs[0]).constant->Integer(0);
   constexpr std::int64_t kEndless = std::int64_t{1} << 31;  // how exporters write "while"
   if (trips < 0 || trips >= kEndless) trips = -1;
-  std::vector<Value> given = {RunInput(ToOnnxType(DataType::kI64), {}),
-                              RunInput(ToOnnxType(DataType::kBool), {})};
+  std::vector<GraphValue> given = {RunInput(ToOnnxType(DataType::kI64), {}),
+                                   RunInput(ToOnnxType(DataType::kBool), {})};
   for (std::size_t i = 0; i < carried; ++i) {
     if (inputs[i + 2] < 0) return std::string("a value that it carries has no beginning");
     given.push_back(RunInput(value(inputs[i + 2]).element_type, value(inputs[i + 2]).shape));
   }
   KINDRED_TRY(const auto made, ProcessRuns(*body, std::move(given), node.name,
                                            trips < 0 ? trips_ : static_cast<double>(trips)));
-  std::vector<Value> outputs;
+  std::vector<GraphValue> outputs;
   for (std::size_t i = 0; i < node.outputs.size(); ++i) {
-    const Value& result = value(made.outputs[i + 1]);
-    Value output = TypedValue("", result.element_type);
+    const GraphValue& result = value(made.outputs[i + 1]);
+    GraphValue output = TypedValue("", result.element_type);
     output.has_shape = result.has_shape;
     output.shape = result.shape;
     if (i < carried && (!result.has_shape || result.shape != value(inputs[i + 2]).shape))
@@ -226,7 +226,7 @@ Result<std::string> GraphBuilder::ProcessScan(int n, const std::vector<int>& inp
   };
   ControlNode control;
   std::int64_t length = -1;
-  std::vector<Value> given;
+  std::vector<GraphValue> given;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (inputs[i] < 0) return std::string("an input is not there");
     Shape shape = value(inputs[i]).shape;
@@ -246,10 +246,10 @@ Result<std::string> GraphBuilder::ProcessScan(int n, const std::vector<int>& inp
   }
   KINDRED_TRY(const auto made,
               ProcessRuns(*body, std::move(given), node.name, static_cast<double>(length)));
-  std::vector<Value> outputs;
+  std::vector<GraphValue> outputs;
   for (std::size_t i = 0; i < node.outputs.size(); ++i) {
-    const Value& result = value(made.outputs[i]);
-    Value output = TypedValue("", result.element_type);
+    const GraphValue& result = value(made.outputs[i]);
+    GraphValue output = TypedValue("", result.element_type);
     output.has_shape = result.has_shape;
     output.shape = result.shape;
     if (i < states && (!result.has_shape || result.shape != value(inputs[i]).shape))
@@ -273,7 +273,7 @@ Result<std::string> GraphBuilder::ProcessScan(int n, const std::vector<int>& inp
 }
 
 void GraphBuilder::CommitControl(int n, const std::vector<int>& inputs, ControlNode control,
-                                 std::vector<Value> outputs) {
+                                 std::vector<GraphValue> outputs) {
   const OnnxNode& node = this->node(n);
   Unit unit;
   unit.node = n;

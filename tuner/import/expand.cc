@@ -13,7 +13,7 @@ bool Expander::Wants(int output) const {
          builder_.IsRead(op.node.outputs[static_cast<std::size_t>(output)]);
 }
 
-const Value& Expander::ValueOf(const std::string& name) const { return builder_.Named(name); }
+const GraphValue& Expander::ValueOf(const std::string& name) const { return builder_.Named(name); }
 
 bool Expander::InBody() const { return builder_.InBody(); }
 

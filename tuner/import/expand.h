@@ -32,7 +32,7 @@ class Expander {
   // The output is there and something reads it.
   bool Wants(int output) const;
   // A value made so far, or an input.
-  const Value& ValueOf(const std::string& name) const;
+  const GraphValue& ValueOf(const std::string& name) const;
   const Shape& ShapeOf(const std::string& name) const { return ValueOf(name).shape; }
 
   // In the body of a branch that may not be taken, or of a loop.

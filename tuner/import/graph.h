@@ -31,7 +31,7 @@ enum class ValueKind {
   kComputed,  // made by a unit while the model runs
 };
 
-struct Value {
+struct GraphValue {
   std::string name;
   int element_type = 0;  // onnx::TensorProto::DataType, 0 if unknown
   DataType type = DataType::kF32;
@@ -119,13 +119,13 @@ struct ControlNode {
 
 struct Graph {
   std::deque<GraphNode> nodes;  // references stay valid while nodes are added
-  std::vector<Value> values;
+  std::vector<GraphValue> values;
   std::vector<Unit> units;
   std::vector<ControlNode> controls;
   std::vector<std::string> unused;         // nodes whose results nothing reads
   std::map<int, Dequantized> dequantized;  // by value
 
-  const Value& StorageOf(int value) const {
+  const GraphValue& StorageOf(int value) const {
     return values[static_cast<std::size_t>(values[static_cast<std::size_t>(value)].storage)];
   }
 };

@@ -22,7 +22,7 @@ class GraphBuilder {
   // --- for expansions (expand.h)
 
   bool IsRead(const std::string& name) const { return uses_.contains(name); }
-  const Value& Named(const std::string& name) const {
+  const GraphValue& Named(const std::string& name) const {
     return graph_.values[static_cast<std::size_t>(ids_.at(name))];
   }
   // A name that no value has, like `name`.
@@ -40,15 +40,15 @@ class GraphBuilder {
   Result<void> LowerPart(OnnxNode node, const std::function<Result<void>(OpContext& op)>& lowering);
 
  private:
-  Value& value(int id) { return graph_.values[static_cast<std::size_t>(id)]; }
+  GraphValue& value(int id) { return graph_.values[static_cast<std::size_t>(id)]; }
 
-  int AddValue(Value added);
-  Value TypedValue(const std::string& name, int element_type) const;
+  int AddValue(GraphValue added);
+  GraphValue TypedValue(const std::string& name, int element_type) const;
   // Integers and single numbers are known; other floats are weights.
-  void SetConstant(Value& target, const OnnxTensor& tensor);
+  void SetConstant(GraphValue& target, const OnnxTensor& tensor);
   // A Constant node's data are in no initializer: they stay with the value, also where it is a
   // weight.
-  void SetNodeConstant(Value& target, const OnnxTensor& tensor);
+  void SetNodeConstant(GraphValue& target, const OnnxTensor& tensor);
   void AddGiven(const std::map<std::string, Shape>& shapes);
   // Nodes that some output of the model depends on, and how often each value is read by those.
   void FindLive();
@@ -70,19 +70,19 @@ class GraphBuilder {
   Result<std::string> ProcessLoop(int n, const std::vector<int>& inputs);
   Result<std::string> ProcessScan(int n, const std::vector<int>& inputs);
   // Processes a body's nodes in the current scope.
-  Result<ControlNode::Body> ProcessBody(const OnnxGraph& body, std::vector<Value> inputs,
+  Result<ControlNode::Body> ProcessBody(const OnnxGraph& body, std::vector<GraphValue> inputs,
                                         const std::string& label);
   // The same in a scope of its own that runs `times` as often.
-  Result<ControlNode::Body> ProcessRuns(const OnnxGraph& body, std::vector<Value> inputs,
+  Result<ControlNode::Body> ProcessRuns(const OnnxGraph& body, std::vector<GraphValue> inputs,
                                         const std::string& label, double times);
-  Value RunInput(int element_type, Shape shape) const;
+  GraphValue RunInput(int element_type, Shape shape) const;
   // `control` as far as bodies and axes go.
   void CommitControl(int n, const std::vector<int>& inputs, ControlNode control,
-                     std::vector<Value> outputs);
+                     std::vector<GraphValue> outputs);
 
   // Why the node cannot be lowered, or "".
   std::string WhyNotLowered(const OnnxNode& node, const std::vector<int>& inputs) const;
-  static std::string WhyUnusable(const Value& v);
+  static std::string WhyUnusable(const GraphValue& v);
   // Names the attributes that no lowering asked for; "" if there are none.
   static std::string UnreadReason(const OpContext& op);
   const OnnxNode& node(int n) const { return graph_.nodes[static_cast<std::size_t>(n)].node; }
@@ -97,7 +97,7 @@ class GraphBuilder {
   Result<void> LeaveOut(int n, const std::vector<int>& inputs, const std::vector<int>& outputs,
                         const std::vector<InferredType>& inferred, const std::string& reason);
   // What the model itself says of a value that inference cannot tell.
-  void Describe(Value& made);
+  void Describe(GraphValue& made);
   // Tensors without elements are known: there is nothing to compute.
   bool DropEmpty(const std::vector<int>& outputs);
   // Turns what a lowering emitted into units; those whose inputs are all known are evaluated

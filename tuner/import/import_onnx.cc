@@ -24,7 +24,7 @@ class Importer {
     result_.name = std::filesystem::path(model.path).stem().string();
     result_.unused = graph.unused;
     for (const OnnxValue& output : model.outputs) result_.outputs.push_back(output.name);
-    for (const Value& v : graph.values)
+    for (const GraphValue& v : graph.values)
       if (v.kind == ValueKind::kInput && !v.invented && v.storage == &v - graph.values.data())
         result_.inputs.push_back(v.name);
   }
@@ -39,7 +39,7 @@ class Importer {
   }
 
  private:
-  const Value& value(int id) const { return graph_.values[static_cast<std::size_t>(id)]; }
+  const GraphValue& value(int id) const { return graph_.values[static_cast<std::size_t>(id)]; }
   const Unit& unit(int u) const { return graph_.units[static_cast<std::size_t>(u)]; }
   const GraphNode& node(int n) const { return graph_.nodes[static_cast<std::size_t>(n)]; }
   const OnnxNode& OriginOf(int n) const { return node(node(n).origin).node; }
@@ -107,7 +107,7 @@ class Importer {
   Workload Merged(const Assembled& assembled) const {
     std::set<int> shared;
     for (std::size_t id = 0; id < assembled.values.size(); ++id) {
-      const Value& v = value(assembled.values[id]);
+      const GraphValue& v = value(assembled.values[id]);
       if (v.kind == ValueKind::kKnown && ElementCount(v.shape) > 1 && !IsByteType(v.element_type))
         shared.insert(static_cast<int>(id));
     }
@@ -122,7 +122,7 @@ class Importer {
 
   // Constants that the import made, or changed the form of, are not among the model's tensors.
   void NoteFolded(int storage) {
-    const Value& v = value(storage);
+    const GraphValue& v = value(storage);
     if (!v.constant || v.initializer >= 0) return;
     FoldedValue folded;
     folded.type = v.type;
@@ -224,8 +224,8 @@ class Importer {
   }
 
   void AddViews() {
-    for (const Value& v : graph_.values) {
-      const Value& storage = value(v.storage);
+    for (const GraphValue& v : graph_.values) {
+      const GraphValue& storage = value(v.storage);
       if (&storage != &v && !v.invented && storage.name != v.name)
         result_.views[v.name] = storage.name;
     }

@@ -60,7 +60,7 @@ std::vector<std::string> OpContext::Unread() const {
 
 ConstantPtr OpContext::Peek(int input) const {
   if (!Has(input)) return nullptr;
-  const Value& value = InValue(input);
+  const GraphValue& value = InValue(input);
   if (value.kind != ValueKind::kKnown && value.kind != ValueKind::kWeight) return nullptr;
   if (value.constant) {
     if (value.constant->shape == value.shape) return value.constant;
@@ -99,7 +99,7 @@ Result<std::vector<std::int64_t>> OpContext::KnownInts(int input, const std::str
 
 int OpContext::Out(int output, DataType type, Shape shape) {
   const int id = outputs_[static_cast<std::size_t>(output)];
-  Value& value = graph.values[static_cast<std::size_t>(id)];
+  GraphValue& value = graph.values[static_cast<std::size_t>(id)];
   value.element_type = ToOnnxType(type);
   value.type = type;
   value.has_type = value.has_shape = true;
@@ -108,7 +108,7 @@ int OpContext::Out(int output, DataType type, Shape shape) {
 }
 
 int OpContext::Temp(const std::string& suffix, DataType type, Shape shape) {
-  Value value;
+  GraphValue value;
   value.name = node.outputs.front() + "." + suffix;
   value.invented = true;
   value.element_type = ToOnnxType(type);
@@ -121,9 +121,9 @@ int OpContext::Temp(const std::string& suffix, DataType type, Shape shape) {
 }
 
 void OpContext::View(int output, int source, Shape shape) {
-  const Value from = graph.values[static_cast<std::size_t>(source)];
+  const GraphValue from = graph.values[static_cast<std::size_t>(source)];
   const int id = Out(output, from.type, std::move(shape));
-  Value& value = graph.values[static_cast<std::size_t>(id)];
+  GraphValue& value = graph.values[static_cast<std::size_t>(id)];
   if (from.invented && from.storage == source) {  // memory of our own gets the model's name for it
     graph.values[static_cast<std::size_t>(source)].name = value.name;
     graph.values[static_cast<std::size_t>(source)].invented = false;
@@ -134,10 +134,10 @@ void OpContext::View(int output, int source, Shape shape) {
 }
 
 int OpContext::ViewOf(int source, Shape shape) {
-  const Value from = graph.values[static_cast<std::size_t>(source)];
+  const GraphValue from = graph.values[static_cast<std::size_t>(source)];
   if (from.shape == shape) return source;
   const int id = Temp("view", from.type, std::move(shape));
-  Value& value = graph.values[static_cast<std::size_t>(id)];
+  GraphValue& value = graph.values[static_cast<std::size_t>(id)];
   value.kind = from.kind;
   value.storage = from.storage;
   if (from.constant) value.constant = Reshaped(*from.constant, value.shape);
@@ -146,7 +146,7 @@ int OpContext::ViewOf(int source, Shape shape) {
 
 void OpContext::Known(int output, ConstantPtr constant) {
   const int id = Out(output, constant->type, constant->shape);
-  Value& value = graph.values[static_cast<std::size_t>(id)];
+  GraphValue& value = graph.values[static_cast<std::size_t>(id)];
   value.kind = ValueKind::kKnown;
   value.constant = std::move(constant);
 }
@@ -167,7 +167,7 @@ void OpContext::UseAsIndex(int value, std::int64_t low, std::int64_t high) {
 }
 
 ExprPtr OpContext::Load(int id, Exprs indices) const {
-  const Value& value = graph.values[static_cast<std::size_t>(id)];
+  const GraphValue& value = graph.values[static_cast<std::size_t>(id)];
   if (value.kind == ValueKind::kKnown && (value.constant->splat || ElementCount(value.shape) == 1))
     return IsFloat(value.type) ? Literal(value.constant->Number(0), value.type)
                                : IntExpr(value.constant->Integer(0), value.type);
@@ -175,7 +175,7 @@ ExprPtr OpContext::Load(int id, Exprs indices) const {
 }
 
 ExprPtr OpContext::Broadcast(int id, const Stage& stage) const {
-  const Value& value = graph.values[static_cast<std::size_t>(id)];
+  const GraphValue& value = graph.values[static_cast<std::size_t>(id)];
   const std::size_t rank = value.shape.size(),
                     first = static_cast<std::size_t>(stage.spatial) - rank;
   Exprs indices;

@@ -36,7 +36,7 @@ class OpContext {
   }
   int In(int input) const { return inputs_[static_cast<std::size_t>(input)]; }
   // Valid until the next value is made (Temp, ViewOf).
-  const Value& InValue(int input) const {
+  const GraphValue& InValue(int input) const {
     return graph.values[static_cast<std::size_t>(In(input))];
   }
   Shape InShape(int input) const { return InValue(input).shape; }

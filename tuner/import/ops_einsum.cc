@@ -189,7 +189,7 @@ class Contractor {
     for (std::size_t a = 0; a < all.size(); ++a)  // names begin with a letter
       if (!IsLetter(all[a])) stage.axes[a].name = std::string("e") + all[a];
     for (const Operand& operand : operands) {
-      const Value& value = op_.graph.values[static_cast<std::size_t>(operand.value)];
+      const GraphValue& value = op_.graph.values[static_cast<std::size_t>(operand.value)];
       Exprs at;
       for (std::size_t d = 0; d < operand.labels.size(); ++d)
         at.push_back(value.shape[d] == 1 ? IntExpr(0)

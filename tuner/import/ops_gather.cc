@@ -34,7 +34,7 @@ std::optional<std::int64_t> RunLength(const std::vector<std::int64_t>& places) {
 int KnownIndices(OpContext& op, const std::string& name, const Shape& shape,
                  const std::vector<std::int64_t>& values) {
   const int id = op.Temp(name, DataType::kI64, shape);
-  Value& value = op.graph.values[static_cast<std::size_t>(id)];
+  GraphValue& value = op.graph.values[static_cast<std::size_t>(id)];
   value.kind = ValueKind::kKnown;
   value.constant = IntegerConstant(DataType::kI64, shape, values);
   return id;

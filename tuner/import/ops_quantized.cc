@@ -85,8 +85,8 @@ int Source(const OpContext& op, const Parameters& parameters, DataType type) {
   const auto same = [&](int a, int b) {
     if (a == b) return true;
     if (a < 0 || b < 0) return false;
-    const Value& x = op.graph.values[static_cast<std::size_t>(a)];
-    const Value& y = op.graph.values[static_cast<std::size_t>(b)];
+    const GraphValue& x = op.graph.values[static_cast<std::size_t>(a)];
+    const GraphValue& y = op.graph.values[static_cast<std::size_t>(b)];
     return x.kind == ValueKind::kKnown && y.kind == ValueKind::kKnown && x.type == y.type &&
            x.constant->elements() == 1 && y.constant->elements() == 1 &&
            x.constant->Number(0) == y.constant->Number(0);

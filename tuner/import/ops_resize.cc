@@ -165,7 +165,7 @@ ExprPtr WeightAt(OpContext& op, const std::string& name, const ResizeTaps& taps,
   ConstantTensor table{
       type, t ? Shape{taps.out, taps.taps} : Shape{taps.out}, {}, taps.weight, false};
   const int id = op.Temp(name, type, table.shape);
-  Value& value = op.graph.values[static_cast<std::size_t>(id)];
+  GraphValue& value = op.graph.values[static_cast<std::size_t>(id)];
   value.kind = ValueKind::kKnown;
   value.constant = std::make_shared<ConstantTensor>(std::move(table));
   return LoadExpr(id, t ? Exprs{i, t} : Exprs{i}, type);

@@ -57,7 +57,7 @@ struct Scatter {
 int EmitFinder(OpContext& op, const Scatter& scatter) {
   const int found = op.Temp("update", DataType::kI64, scatter.places);
   if (scatter.known) {
-    Value& table = op.graph.values[static_cast<std::size_t>(found)];
+    GraphValue& table = op.graph.values[static_cast<std::size_t>(found)];
     table.kind = ValueKind::kKnown;
     table.constant = IntegerConstant(DataType::kI64, scatter.places, *scatter.known);
     return found;

@@ -15,7 +15,7 @@ constexpr std::int64_t kLargestTable = std::int64_t{1} << 22;
 int KnownNumbers(OpContext& op, const std::string& name, DataType type, Shape shape,
                  std::vector<double> numbers) {
   const int id = op.Temp(name, type, shape);
-  Value& value = op.graph.values[static_cast<std::size_t>(id)];
+  GraphValue& value = op.graph.values[static_cast<std::size_t>(id)];
   value.kind = ValueKind::kKnown;
   value.constant = std::make_shared<ConstantTensor>(
       ConstantTensor{type, std::move(shape), {}, std::move(numbers), false});

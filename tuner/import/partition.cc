@@ -57,7 +57,7 @@ class Partitioner {
 
  private:
   UnitKind Kind(int u) const { return groups_.unit(u).kind; }
-  const Value& value(int id) const { return graph_.values[static_cast<std::size_t>(id)]; }
+  const GraphValue& value(int id) const { return graph_.values[static_cast<std::size_t>(id)]; }
 
   static std::vector<int> With(std::vector<int> units, int added) {
     units.insert(std::upper_bound(units.begin(), units.end(), added), added);
@@ -142,7 +142,7 @@ class Partitioner {
         unit.stages[0].body->op != Op::kLoad)
       return false;
     const Expr& load = *unit.stages[0].body;
-    const Value& from = value(load.index);
+    const GraphValue& from = value(load.index);
     const int maker = groups_.Maker(from.storage);
     if (std::find(group.begin(), group.end(), maker) == group.end() ||
         ElementCount(from.shape) != elements)

@@ -28,7 +28,7 @@ std::optional<QuantizedPair> FindQuantizedPair(const Graph& graph, int a, std::s
     return record.axis < 0 || static_cast<std::size_t>(record.axis) == axis ? &record : nullptr;
   };
   const auto reach = [&](const Dequantized& operand) {
-    const Value& v = graph.values[static_cast<std::size_t>(operand.value)];
+    const GraphValue& v = graph.values[static_cast<std::size_t>(operand.value)];
     return IsZero(graph, operand.zero_point) ? Largest(v.type) : kWidest;
   };
   const Dequantized *left = find(a, a_axis), *right = find(b, b_axis);
@@ -38,13 +38,13 @@ std::optional<QuantizedPair> FindQuantizedPair(const Graph& graph, int a, std::s
 }
 
 ExprPtr LoadSingle(const Graph& graph, int value) {
-  const Value& v = graph.values[static_cast<std::size_t>(value)];
+  const GraphValue& v = graph.values[static_cast<std::size_t>(value)];
   return LoadExpr(value, Exprs(v.shape.size(), IntExpr(0)), v.type);
 }
 
 bool IsZero(const Graph& graph, int zero_point) {
   if (zero_point < 0) return true;
-  const Value& v = graph.values[static_cast<std::size_t>(zero_point)];
+  const GraphValue& v = graph.values[static_cast<std::size_t>(zero_point)];
   if (v.kind != ValueKind::kKnown || !v.constant) return false;
   const std::int64_t count = v.constant->splat ? 1 : v.constant->elements();
   for (std::int64_t i = 0; i < count; ++i)
@@ -97,7 +97,7 @@ bool IntegerProduct::Ahead(int id) const {
 }
 
 void IntegerProduct::Centre(Operand& operand) {
-  const Value from = ValueOf(operand.value), zero = ValueOf(operand.zero_point);
+  const GraphValue from = ValueOf(operand.value), zero = ValueOf(operand.zero_point);
   const bool single = operand.axis < 0;
   // u8 around 128 is i8.
   const bool byte = from.type == DataType::kU8 && single && zero.kind == ValueKind::kKnown &&
@@ -117,7 +117,7 @@ void IntegerProduct::Centre(Operand& operand) {
 }
 
 void IntegerProduct::Correct(Operand& by, const Operand& other) {
-  const Value from = ValueOf(by.value);
+  const GraphValue from = ValueOf(by.value);
   const Shape kept = KeptShape(from.shape, by.reduced);
   by.correction = op_.Temp("zero_point", DataType::kI32, kept);
   Stage stage = MakeStage(by.correction, kept);
@@ -144,7 +144,7 @@ void IntegerProduct::CombineScales() {
   if (a_.axis >= 0 && b_.axis >= 0) return;
   Operand& one = a_.axis < 0 ? a_ : b_;
   Operand& other = a_.axis < 0 ? b_ : a_;
-  const Value vector = ValueOf(other.scale);
+  const GraphValue vector = ValueOf(other.scale);
   const int product = op_.Temp("scale", DataType::kF32, vector.shape);
   Stage stage = MakeStage(product, vector.shape);
   stage.body = CastExpr(DataType::kF32, LoadSingle(op_.graph, one.scale)) *
@@ -163,7 +163,7 @@ void IntegerProduct::ViewB(const Shape& kept) {
 }
 
 ExprPtr IntegerProduct::LoadTail(int value, const Exprs& at) const {
-  const Value& v = ValueOf(value);
+  const GraphValue& v = ValueOf(value);
   if (ElementCount(v.shape) == 1) return LoadSingle(op_.graph, value);
   return LoadExpr(value, Exprs(at.end() - static_cast<std::ptrdiff_t>(v.shape.size()), at.end()),
                   v.type);

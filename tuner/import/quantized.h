@@ -42,7 +42,7 @@ class IntegerProduct {
   IntegerProduct(OpContext& op, const Dequantized& a, const std::vector<bool>& a_reduced,
                  const Dequantized& b, const std::vector<bool>& b_reduced, bool padded);
 
-  // Value ids to read, and what `a` is outside itself.
+  // Ids of values to read, and what `a` is outside itself.
   int a() const { return a_.value; }
   int b() const { return b_.value; }
   const ExprPtr& padding() const { return padding_; }
@@ -69,7 +69,7 @@ class IntegerProduct {
     std::vector<bool> reduced;
   };
 
-  const Value& ValueOf(int id) const { return op_.graph.values[static_cast<std::size_t>(id)]; }
+  const GraphValue& ValueOf(int id) const { return op_.graph.values[static_cast<std::size_t>(id)]; }
   bool Ahead(int id) const;
   // Emits `operand` minus its zero point, which takes its place.
   void Centre(Operand& operand);

@@ -77,7 +77,7 @@ void GraphBuilder::ReadQuantized(OpContext& op) {
     const auto found = graph_.dequantized.find(load->index);
     if (found == graph_.dequantized.end()) return nullptr;
     const Dequantized& from = found->second;
-    const Value& integers = value(from.value);
+    const GraphValue& integers = value(from.value);
     if (integers.kind != ValueKind::kInput && integers.kind != ValueKind::kComputed) return nullptr;
     const auto parameter = [&](int id) {
       if (from.axis < 0) return LoadSingle(graph_, id);

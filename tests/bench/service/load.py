@@ -5,14 +5,15 @@ run writes that log; beside it a server that does nothing but send the same byte
     cmake --build BUILD --target kindred make_log bare_server
     load.py BUILD [--trials 100000] [--seconds 6] [--json FILE]
 
-The server has one core to itself; wrk (Debian's package) has another, of which a tuning run gets what is left (nice).
+The server has one core to itself; wrk (Debian's package) has another, of which a tuning run gets what is left (SCHED_IDLE).
 Prints one JSON object.
 Wants an idle machine with two cores; some three minutes.
 
 - hits: GET /v1/schedules/KEY over all keys of the log, 64 connections and one: requests/s, p50, p99 in microseconds
 - batch: POST /v1/query of 256 keys, from Python: milliseconds, median and p99
 - miss: POST /v1/query of a workload that nobody asked for before: milliseconds, median and largest
-- bare: the same wrk on bare_server, whose body is one of the service's answers
+- bare: the same wrk on bare_server, whose body is one of the service's answers; also beside the tuning run, where wrk
+  shares its core
 """
 
 import argparse
@@ -200,14 +201,13 @@ def main():
                                     "largest": sizes[-1][0]}}
             found["bare"] = {"hits_64": repeated(bare_port, 64, options.seconds, script),
                              "hits_1": repeated(bare_port, 1, options.seconds, script)}
-            bare.terminate()
             found["alone"] = measure(port, keys, script, options.seconds, workloads)
             found["of_bare"] = round(statistics.median(found["alone"]["hits_64"]["requests_per_s_of_runs"])
                                      / statistics.median(found["bare"]["hits_64"]["requests_per_s_of_runs"]), 3)
             before = sqlite3.connect(log).execute("SELECT count(*) FROM trial").fetchone()[0]
             for i, text in enumerate(itertools.islice(workloads, 3)):
                 (folder / f"{i}.kd").write_text(text)
-            tuner = on_core(CLIENT_CORE, "nice", "-n", "19", build / "kindred", "tune", "0.kd", "1.kd", "2.kd", "--trials-per-task", 1000, "--log",
+            tuner = on_core(CLIENT_CORE, "chrt", "--idle", "0", build / "kindred", "tune", "0.kd", "1.kd", "2.kd", "--trials-per-task", 1000, "--log",
                             log, "--quiet", cwd=folder, env=environment, stdout=subprocess.DEVNULL)
             running.append(tuner)
             while sqlite3.connect(log).execute("SELECT count(*) FROM trial").fetchone()[0] < before + 8:
@@ -215,6 +215,7 @@ def main():
                     sys.exit("load.py: the tuning run ended early")
                 time.sleep(0.2)
             found["while_tuning"] = measure(port, keys, script, options.seconds, workloads)
+            found["bare_while_tuning"] = {"hits_1": repeated(bare_port, 1, options.seconds, script)}
             after = sqlite3.connect(log).execute("SELECT count(*) FROM trial").fetchone()[0]
             found["while_tuning"]["trials_written"] = after - before
         finally:

@@ -1,0 +1,271 @@
+// What each part of the search is worth, on recordings of real schedules: whole tuning sessions
+// over all recordings at once, each with one part taken out or exchanged. Prints one JSON object,
+// and a table on standard error.
+//
+//   ablation [--seeds 0,1,2,3,4] [--trials-per-task 64] RECORDING.json.gz...
+//
+// Per setting, median and spread over the seeds:
+//   trials_to_5, seconds_to_5   until the sum of the tasks' best times is within 5% of the sum of
+//                               the recordings' best (seconds: building and running as recorded);
+//                               null where that was not reached
+//   ratio                       that sum over the recordings' best, after 4, 8, 16, 32... trials a
+//                               task on average
+//   task_trials_to_5            median over tasks of a task's own trials until it is within 5%
+#include <algorithm>
+#include <cstdio>
+#include <map>
+#include <string_view>
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "database/sqlite_log.h"
+#include "tests/bench/ablation/replay_runner.h"
+#include "tuner/session.h"
+
+namespace kindred::bench {
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr double kNear = 1.05;
+
+struct Setting {
+  const char* name;
+  TuneOptions options;
+};
+
+std::vector<Setting> Settings() {
+  std::vector<Setting> settings;
+  const auto add = [&](const char* name, auto&& change) {
+    TuneOptions options;
+    change(options);
+    settings.push_back({name, std::move(options)});
+  };
+  add("default", [](TuneOptions&) {});
+  add("evolution", [](TuneOptions& o) { o.searcher = "evolution"; });
+  add("random", [](TuneOptions& o) { o.searcher = "random"; });
+  add("no foresee", [](TuneOptions& o) { o.foresee = false; });
+  add("no families", [](TuneOptions& o) { o.families = false; });
+  add("no prior", [](TuneOptions& o) { o.prior = false; });
+  add("one model, no prior", [](TuneOptions& o) { o.families = o.prior = false; });
+  return settings;
+}
+
+struct Run {
+  std::vector<double>
+      ratio;  // after each trial: sum of best over the recordings'; 0: not all known
+  std::vector<double> seconds;  // after each trial
+  std::vector<double> task_trials_to_5;
+  std::string hash;  // of the decisions
+};
+
+double Median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  std::sort(values.begin(), values.end());
+  const std::size_t half = values.size() / 2;
+  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
+}
+
+TuningInput InputOf(const std::vector<ScheduleRecording>& recordings) {
+  TuningInput input;
+  input.path = input.model.name = "recordings";
+  for (const ScheduleRecording& recording : recordings) {
+    ImportedTask task;
+    task.name = recording.name;
+    task.workload = recording.workload;
+    task.canonical = Canonicalize(recording.workload);
+    task.uses.emplace_back().nodes = {task.name};
+    input.model.tasks.push_back(std::move(task));
+  }
+  input.model.nodes = input.model.tunable = static_cast<int>(input.model.tasks.size());
+  return input;
+}
+
+Result<Run> RunSession(const Setting& setting, std::uint64_t seed, int trials_per_task,
+                       ReplayRunner& runner) {
+  KINDRED_TRY(const auto log, OpenSqliteLog(":memory:", OpenMode::kReadWrite));
+  TuneOptions options = setting.options;
+  options.seed = seed;
+  const auto tasks = static_cast<std::int64_t>(runner.recordings().size());
+  options.trials = trials_per_task * tasks;
+  options.space = [&](const Workload& workload, const Target& target) {
+    return runner.RecordedSpace(workload, target);
+  };
+  KINDRED_TRY(const auto session,
+              TuningSession::Open({InputOf(runner.recordings())}, runner.recordings()[0].target,
+                                  options, runner, *log));
+  Progress progress(Progress::Style::kQuiet);
+  KINDRED_CHECK(session->Run([] { return false; }, progress));
+  TrialFilter filter;
+  filter.session = session->id();
+  KINDRED_TRY(const auto trials, log->Trials(filter));
+
+  struct State {
+    double best = 0, known_best = 0, trials = 0, near_after = 0;
+  };
+  std::map<std::string, State> states;
+  double goal = 0;
+  for (const TuneTask& task : session->tasks()) {
+    State& state = states[task.key];
+    state.known_best = runner.BestNs(task.canonical.workload);
+    goal += state.known_best;
+  }
+  Run run;
+  double seconds = 0;
+  std::string decisions;
+  for (const TrialRecord& trial : trials) {
+    State& state = states.at(trial.workload);
+    ++state.trials;
+    seconds += trial.build_s + trial.run_s;
+    decisions += trial.schedule_key;
+    if (trial.status == "ok" && (state.best == 0 || trial.median_ns < state.best)) {
+      state.best = trial.median_ns;
+      if (state.near_after == 0 && state.best <= state.known_best * kNear)
+        state.near_after = state.trials;
+    }
+    double sum = 0;
+    for (const auto& [key, one] : states) {
+      if (one.best == 0) {
+        sum = 0;
+        break;
+      }
+      sum += one.best;
+    }
+    run.ratio.push_back(sum / goal);
+    run.seconds.push_back(seconds);
+  }
+  for (const auto& [key, state] : states)
+    run.task_trials_to_5.push_back(state.near_after > 0 ? state.near_after : 1e9);
+  run.hash = HashOf(decisions).Hex().substr(0, 8);
+  return run;
+}
+
+ordered_json Spread(std::vector<double> values, double unknown) {
+  std::sort(values.begin(), values.end());
+  const auto shown = [&](double value) {
+    return value >= unknown ? ordered_json() : ordered_json(std::round(value * 1000) / 1000);
+  };
+  return {{"median", shown(Median(values))},
+          {"min", shown(values.front())},
+          {"max", shown(values.back())}};
+}
+
+ordered_json Summary(const Setting& setting, const std::vector<Run>& runs, std::size_t tasks) {
+  constexpr double kNever = 1e9;
+  std::vector<double> trials, seconds, own;
+  for (const Run& run : runs) {
+    const auto near = std::find_if(run.ratio.begin(), run.ratio.end(),
+                                   [](double ratio) { return ratio > 0 && ratio <= kNear; });
+    const auto at = static_cast<std::size_t>(near - run.ratio.begin());
+    trials.push_back(near == run.ratio.end() ? kNever : static_cast<double>(at + 1));
+    seconds.push_back(near == run.ratio.end() ? kNever : run.seconds[at]);
+    own.push_back(Median(run.task_trials_to_5));
+  }
+  ordered_json after = ordered_json::array();
+  std::size_t most = 0;
+  for (const Run& run : runs) most = std::max(most, run.ratio.size());
+  for (std::size_t each = 4; each * tasks <= most; each *= 2) {
+    std::vector<double> ratios;
+    for (const Run& run : runs) {
+      const double ratio = run.ratio[std::min(each * tasks, run.ratio.size()) - 1];
+      ratios.push_back(ratio > 0 ? ratio : kNever);
+    }
+    ordered_json one = Spread(ratios, kNever);
+    one["trials_a_task"] = each;
+    after.push_back(std::move(one));
+  }
+  ordered_json hashes = ordered_json::array();
+  for (const Run& run : runs) hashes.push_back(run.hash);
+  return {{"setting", setting.name},
+          {"trials_to_5", Spread(trials, kNever)},
+          {"seconds_to_5", Spread(seconds, kNever)},
+          {"task_trials_to_5", Spread(own, kNever)},
+          {"ratio", std::move(after)},
+          {"decisions", std::move(hashes)}};
+}
+
+std::string Shown(const ordered_json& value) {
+  return value.is_null() ? "-" : fmt::format("{:.4g}", value.get<double>());
+}
+
+void PrintRow(const ordered_json& row) {
+  std::string text =
+      fmt::format("{:20} trials {:>6} seconds {:>6} own {:>5} ratio",
+                  row["setting"].get<std::string>(), Shown(row["trials_to_5"]["median"]),
+                  Shown(row["seconds_to_5"]["median"]), Shown(row["task_trials_to_5"]["median"]));
+  for (const ordered_json& after : row["ratio"])
+    text +=
+        fmt::format("  {}: {}", after["trials_a_task"].get<std::size_t>(), Shown(after["median"]));
+  fmt::print(stderr, "{}\n", text);
+}
+
+struct Options {
+  std::vector<std::string> recordings, settings;
+  std::vector<std::uint64_t> seeds = {0, 1, 2, 3, 4};
+  int trials_per_task = 64;
+};
+
+Result<std::string> Ablate(const Options& options) {
+  std::vector<ScheduleRecording> recordings;
+  for (const std::string& path : options.recordings) {
+    KINDRED_TRY(recordings.emplace_back(), ReadScheduleRecording(path));
+  }
+  KINDRED_TRY(const auto runner, ReplayRunner::Make(std::move(recordings)));
+  ordered_json spaces = ordered_json::array(), rows = ordered_json::array();
+  for (const ScheduleRecording& recording : runner->recordings())
+    spaces.push_back({{"name", recording.name},
+                      {"schedules", recording.schedules.size()},
+                      {"best_ns", runner->BestNs(recording.workload)}});
+  for (const Setting& setting : Settings()) {
+    if (!options.settings.empty() && std::find(options.settings.begin(), options.settings.end(),
+                                               setting.name) == options.settings.end())
+      continue;
+    std::vector<Run> runs;
+    for (const std::uint64_t seed : options.seeds) {
+      KINDRED_TRY(runs.emplace_back(), RunSession(setting, seed, options.trials_per_task, *runner));
+    }
+    rows.push_back(Summary(setting, runs, runner->recordings().size()));
+    PrintRow(rows.back());
+  }
+  const ordered_json report = {
+      {"target", runner->recordings()[0].target.model}, {"recordings", std::move(spaces)},
+      {"left_out_schedules", runner->left_out()},       {"seeds", options.seeds},
+      {"trials_per_task", options.trials_per_task},     {"settings", std::move(rows)}};
+  return report.dump(1);
+}
+
+int Main(int argc, char** argv) {
+  Options options;
+  CLI::App app("What each part of the search is worth, on recordings of schedules");
+  app.add_option("recordings", options.recordings, "NAME.json.gz, made by `kindred record`")
+      ->required();
+  app.add_option("--settings", options.settings, "Only these, with commas between")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  app.add_option("--seeds", options.seeds, "Numbers, with commas between")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->capture_default_str();
+  app.add_option("--trials-per-task", options.trials_per_task, "On average")
+      ->check(CLI::Range(1, 100000))
+      ->capture_default_str();
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  const Result<std::string> report = Ablate(options);
+  if (!report) {
+    fmt::print(stderr, "ablation: {}\n", report.error().message);
+    return ExitCode(report.error());
+  }
+  fmt::print("{}\n", *report);
+  return 0;
+}
+
+}  // namespace
+}  // namespace kindred::bench
+
+int main(int argc, char** argv) { return kindred::bench::Main(argc, argv); }

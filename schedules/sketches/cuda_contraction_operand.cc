@@ -15,13 +15,12 @@ const Expr* SkipCasts(const Expr* e) {
   return e;
 }
 
-// The operand in the guarded or the plain body of the anchor.
-const ExprPtr& OperandOf(const Workload& w, const ContractionPattern& p, const ExprPtr& body,
-                         bool of_b) {
+// The operand in the anchor's body.
+const ExprPtr& OperandOf(const Workload& w, const ContractionPattern& p, bool of_b) {
   const Stage& anchor = w.stages[At(p.anchor)];
-  const Expr* plain = SkipCasts(anchor.body.get());
-  const bool left_is_b = MatchOperand(w, anchor, *plain->args[0])->Uses(p.x);
-  return SkipCasts(body.get())->args[left_is_b == of_b ? 0 : 1];
+  const Expr* product = SkipCasts(anchor.body.get());
+  const bool left_is_b = MatchOperand(w, anchor, *product->args[0])->Uses(p.x);
+  return product->args[left_is_b == of_b ? 0 : 1];
 }
 
 int Reads(const Expr& e, int tensor) {
@@ -99,8 +98,7 @@ std::int64_t CudaOperand::Width(std::int64_t tile, std::int64_t k_step,
 
 std::vector<int> FusibleStages(const Workload& workload, const ContractionPattern& pattern,
                                bool of_b) {
-  const Stage& anchor = workload.stages[At(pattern.anchor)];
-  ExprPtr value = OperandOf(workload, pattern, anchor.body, of_b);
+  const ExprPtr value = OperandOf(workload, pattern, of_b);
   std::vector<int> fusible;
   for (std::size_t i = pattern.before.size(); i-- > 0;) {
     const Stage& stage = workload.stages[At(pattern.before[i])];
@@ -121,10 +119,11 @@ std::vector<int> FusibleStages(const Workload& workload, const ContractionPatter
 
 CudaOperand DescribeOperand(const Workload& workload, const ContractionPattern& pattern,
                             const ProductAxes& groups, bool of_b, bool fused) {
-  const Stage& anchor = workload.stages[At(pattern.anchor)];
   const OperandAccess& access = of_b ? pattern.b : pattern.a;
   CudaOperand s;
-  s.value = OperandOf(workload, pattern, GuardPadding(workload, anchor), of_b);
+  Stage alone = workload.stages[At(pattern.anchor)];
+  alone.body = OperandOf(workload, pattern, of_b);
+  s.value = GuardPadding(workload, alone);
   while (s.value->op == Op::kCast) s.value = s.value->args[0];
   s.type = access.type;
   bool plain = true;
@@ -150,7 +149,9 @@ CudaOperand DescribeOperand(const Workload& workload, const ContractionPattern& 
   const bool zeros =
       !access.padded || (access.pad_value->op == Op::kFloat ? access.pad_value->number == 0
                                                             : IsInt(*access.pad_value, 0));
-  s.copies = plain && zeros && access.type == pattern.accumulator && ByteSize(access.type) >= 4;
+  const Expr& read = s.value->op == Op::kSelect ? *s.value->args[1] : *s.value;
+  s.copies = plain && zeros && read.op == Op::kLoad && access.type == pattern.accumulator &&
+             ByteSize(access.type) >= 4;
   return s;
 }
 

@@ -23,6 +23,7 @@
 #include "measure/cuda/nvrtc_process.h"
 #include "schedules/cuda_targets.h"
 #include "schedules/emit_cuda.h"
+#include "schedules/sketches/cuda_contraction.h"
 #include "schedules/text_form.h"
 #include "tests/bench/cuda_campaign/schedules_of.h"
 #include "tests/schedules/compile_and_run.h"
@@ -43,7 +44,7 @@ struct Options {
   std::string json;
   std::uint64_t seed = 0;
   int count = 200, per_workload = 5, jobs = 2;
-  std::int64_t spill_bound = 0;
+  std::int64_t spill_bound = internal::kContractionSpillBound;
 };
 
 bool Has(const std::vector<std::string>& names, std::string_view name) {

@@ -48,6 +48,28 @@ double Matern(double distance) {
 
 double Square(double x) { return x * x; }
 
+// The covariance of two levels of a column.
+class LevelCovariance {
+ public:
+  LevelCovariance(const GpColumn& column, const GaussianProcess::Parameters& parameters,
+                  std::size_t index)
+      : column_(column),
+        length_(std::exp(parameters.log_length[index])),
+        relevance_(1 / (1 + std::exp(-parameters.relevance[index]))) {}
+
+  float operator()(std::size_t a, std::size_t b) const {
+    const double distance =
+        column_.unordered
+            ? (a == b ? 0 : 1)
+            : std::fabs(static_cast<double>(column_.positions[a] - column_.positions[b]));
+    return static_cast<float>(1 - relevance_ + relevance_ * Matern(distance / length_));
+  }
+
+ private:
+  const GpColumn& column_;
+  double length_, relevance_;
+};
+
 }  // namespace
 
 GaussianProcess::GaussianProcess(std::span<const GpColumn> columns, int chains, std::uint64_t seed,
@@ -68,33 +90,34 @@ GaussianProcess::GaussianProcess(std::span<const GpColumn> columns, int chains, 
   }
 }
 
-std::vector<float> GaussianProcess::Table(const Parameters& parameters, std::size_t column) const {
-  const auto& positions = columns_[column].positions;
-  const double length = std::exp(parameters.log_length[column]);
-  const double relevance = 1 / (1 + std::exp(-parameters.relevance[column]));
-  const std::size_t levels = positions.size();
-  std::vector<float> table(levels * levels);
-  for (std::size_t a = 0; a < levels; ++a)
-    for (std::size_t b = 0; b <= a; ++b) {
-      const double distance = columns_[column].unordered
-                                  ? (a == b ? 0 : 1)
-                                  : std::fabs(static_cast<double>(positions[a] - positions[b]));
-      table[a * levels + b] = table[b * levels + a] =
-          static_cast<float>(1 - relevance + relevance * Matern(distance / length));
-    }
-  return table;
+void GaussianProcess::Expand(const Parameters& parameters, std::size_t column,
+                             std::size_t first_row, ColumnKernel& kernel) const {
+  const Slots& slots = slots_[column];
+  const std::size_t count = slots.levels.size();
+  if (first_row == 0) {
+    const LevelCovariance covariance(columns_[column], parameters, column);
+    kernel.slots.resize(count * count);
+    for (std::size_t a = 0; a < count; ++a)
+      for (std::size_t b = 0; b <= a; ++b)
+        kernel.slots[a * count + b] = kernel.slots[b * count + a] =
+            covariance(slots.levels[a], slots.levels[b]);
+  }
+  kernel.expanded.resize(count * stride_, 1.0f);
+  for (std::size_t slot = 0; slot < count; ++slot) {
+    const float* const of_slot = &kernel.slots[slot * count];
+    float* const expanded = &kernel.expanded[slot * stride_];
+    for (std::size_t i = first_row; i < rows_.size(); ++i) expanded[i] = of_slot[slots.of_row[i]];
+  }
 }
 
-void GaussianProcess::Expand(std::size_t column, std::size_t first_slot, std::size_t first_row,
-                             ColumnKernel& kernel) const {
-  const Slots& slots = slots_[column];
-  const std::size_t levels = columns_[column].positions.size();
-  kernel.expanded.resize(slots.levels.size() * stride_, 1.0f);
-  for (std::size_t slot = first_slot; slot < slots.levels.size(); ++slot) {
-    const float* const table = &kernel.table[slots.levels[slot] * levels];
-    float* const expanded = &kernel.expanded[slot * stride_];
-    for (std::size_t i = first_row; i < rows_.size(); ++i)
-      expanded[i] = table[slots.levels[slots.of_row[i]]];
+void GaussianProcess::CompleteTables(Chain& chain) const {
+  for (std::size_t c = 0; c < columns_.size(); ++c) {
+    std::vector<float>& table = chain.kernels[c]->table;
+    const std::size_t levels = columns_[c].positions.size();
+    const LevelCovariance covariance(columns_[c], chain.parameters, c);
+    for (std::size_t slot = table.size() / levels; slot < slots_[c].levels.size(); ++slot)
+      for (std::size_t level = 0; level < levels; ++level)
+        table.push_back(covariance(slots_[c].levels[slot], level));
   }
 }
 
@@ -255,11 +278,9 @@ void GaussianProcess::Extend(Chain& chain, std::size_t kept,
                              std::span<const std::size_t> slots_before) {
   const std::size_t n = rows_.size();
   for (std::size_t c = 0; c < columns_.size(); ++c) {
-    ColumnKernel& kernel = *chain.kernels[c];
-    if (kernel.table.empty()) kernel.table = Table(chain.parameters, c);
-    if (kept == 0) kernel.expanded.clear();
-    Expand(c, kept == 0 ? 0 : slots_before[c], 0, kernel);
-    if (kept > 0) Expand(c, 0, kept, kernel);
+    const bool same_slots = kept > 0 && slots_before[c] == slots_[c].levels.size();
+    if (kept == 0) chain.kernels[c]->table.clear();
+    Expand(chain.parameters, c, same_slots ? kept : 0, *chain.kernels[c]);
   }
   const auto noise = static_cast<float>(std::exp(chain.parameters.log_noise) + 1e-5);
   chain.factor.Truncate(std::min(kept, chain.factor.size()));
@@ -308,8 +329,7 @@ void GaussianProcess::Fit(std::span<const std::size_t> rows, std::span<const dou
             attempt.parameters.relevance[c] == chain.parameters.relevance[c])
           continue;
         attempt.kernels[c] = std::make_shared<ColumnKernel>();
-        attempt.kernels[c]->table = Table(attempt.parameters, c);
-        Expand(c, 0, 0, *attempt.kernels[c]);
+        Expand(attempt.parameters, c, 0, *attempt.kernels[c]);
       }
       if (!FactorAnew(attempt)) continue;
       Judge(attempt);
@@ -318,6 +338,7 @@ void GaussianProcess::Fit(std::span<const std::size_t> rows, std::span<const dou
           random_.Uniform() < std::exp((chain.objective - attempt.objective) / 2))
         std::swap(chain, attempt);
     }
+    CompleteTables(chain);
   }
 }
 
@@ -340,7 +361,7 @@ std::vector<std::vector<GaussianProcess::Belief>> GaussianProcess::Predict(
         const std::size_t width = columns_[c].positions.size();
         shares.resize(slots.levels.size() * kSideRows);
         for (std::size_t slot = 0; slot < slots.levels.size(); ++slot) {
-          const float* const table = &chain.kernels[c]->table[slots.levels[slot] * width];
+          const float* const table = &chain.kernels[c]->table[slot * width];
           for (std::size_t r = 0; r < kSideRows; ++r)
             shares[slot * kSideRows + r] = table[levels[c * kSideRows + r]];
         }

@@ -56,8 +56,9 @@ class GaussianProcess {
  private:
   // What the parameters make of one column.
   struct ColumnKernel {
-    std::vector<float> table;     // covariance by level, level
-    std::vector<float> expanded;  // by slot of a level, row: what a row of that level has with each
+    std::vector<float> slots;     // covariance by slot of a level, slot
+    std::vector<float> expanded;  // by slot, row: what a row of that level has with each
+    std::vector<float> table;     // covariance by slot, level: for what is predicted
   };
   struct Chain {
     Parameters parameters;
@@ -74,9 +75,10 @@ class GaussianProcess {
     std::vector<std::uint16_t> of_row;
   };
 
-  std::vector<float> Table(const Parameters& parameters, std::size_t column) const;
-  void Expand(std::size_t column, std::size_t first_slot, std::size_t first_row,
+  // Fills a column's kernel but for its table, from `first_row` on; 0: all of it.
+  void Expand(const Parameters& parameters, std::size_t column, std::size_t first_row,
               ColumnKernel& kernel) const;
+  void CompleteTables(Chain& chain) const;
   // Covariances of row `row` with the rows from `first` on, a multiple of internal::kLanes.
   void Covariances(const Chain& chain, std::size_t row, std::size_t first, std::size_t n,
                    float* covariances) const;

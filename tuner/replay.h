@@ -44,7 +44,7 @@ struct ReplayOptions {
   // An evaluation gives one of the recorded samples, drawn, not their mean; the best so far is then
   // the mean of what gave the least.
   bool noise = false;
-  TimesElsewhere elsewhere;
+  TimesElsewhere elsewhere = {};
 };
 
 // At most `budget` evaluations, none twice; fewer where the space has no more. Error: unknown

@@ -56,6 +56,10 @@ Result<void> TuneUserKernel(const TuneCommand& command, const std::function<bool
   if (command.inputs.size() > 1)
     return BadInput(
         "a kernel's description is tuned alone; give it as the only input of `kindred tune`");
+  const ModelOptions unused;
+  if (!command.models.dims.empty() || command.models.merge != unused.merge ||
+      command.models.trips != unused.trips)
+    return BadInput(command.inputs[0] + ": --dim, --merge and --trips are for models (MODEL.onnx)");
   KINDRED_TRY(const KernelInput input, ReadKernelInput(command.inputs[0]));
   if (input.spec.language == KernelSpec::Language::kCuda)
     return Unsupported(input.path +

@@ -19,14 +19,11 @@ import kernel_tuner
 import numpy
 
 
-class Recorded:
+def only_recorded(names, entries):
     """A restriction: only configurations that the recording has."""
-
-    def __init__(self, names, entries):
-        self.names, self.entries = names, entries
-
-    def __call__(self, configuration):
-        return ",".join(str(configuration[name]) for name in self.names) in self.entries
+    def recorded(configuration):
+        return ",".join(str(configuration[name]) for name in names) in entries
+    return recorded
 
 
 def failed(time):
@@ -42,7 +39,7 @@ def main():
         with open(sys.argv[6]) as file:
             restrictions = [c["Expression"] for c in json.load(file)["ConfigurationSpace"]["Conditions"]]
     else:
-        restrictions = [Recorded(list(parameters), recorded["cache"])]
+        restrictions = only_recorded(list(parameters), recorded["cache"])
     size = recorded["problem_size"]
     optimum = min(entry["time"] for entry in recorded["cache"].values() if not failed(entry["time"]))
     with tempfile.NamedTemporaryFile("w", suffix=".json", delete=False) as file:

@@ -5,8 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstring>
 #include <fstream>
+#include <regex>
 #include <sstream>
 
 #include "schedules/base/seed.h"
@@ -43,9 +43,28 @@ std::vector<float> Numbers(std::int64_t count) {
   return numbers;
 }
 
+// The emulation has dynamic shared memory only, declared by its own macros: static arrays of floats
+// become parts of it.
+std::string WithDynamicSharedMemory(const std::string& text) {
+  static const std::regex array(R"(__shared__ float (\w+)\[([^\]]+)\](\[[^\]]+\])?;)");
+  std::string out, offset = "0";
+  auto from = text.cbegin();
+  for (std::sregex_iterator match(text.begin(), text.end(), array), end; match != end; ++match) {
+    const std::string name = (*match)[1], rows = (*match)[2], columns = (*match)[3];
+    const std::string bytes = "sizeof(float" + columns + ") * (" + rows + ")";
+    out.append(from, (*match)[0].first);
+    if (offset == "0") out += "KD_SHARED_MEMORY(16); ";
+    out += "float (*const " + name + ")" + columns + " = static_cast<float (*)" + columns +
+           ">(kd_emulation_shared(" + offset + ", " + bytes + ", 4, \"" + name + "\"));";
+    offset += " + " + bytes;
+    from = (*match)[0].second;
+  }
+  return out.append(from, text.cend());
+}
+
 // What one configuration writes into the first buffer; the other ones are inputs.
-std::vector<float> Run(const Described& kernel, std::size_t configuration,
-                       std::vector<std::vector<float>> buffers) {
+std::vector<float> Emulate(const Described& kernel, std::size_t configuration,
+                           std::vector<std::vector<float>> buffers) {
   auto source = EmitUserKernel(kernel.spec, kernel.space, configuration, kernel.text, "");
   EXPECT_TRUE(source) << source.error().message;
   // The emulation takes the text alone.
@@ -55,7 +74,8 @@ std::vector<float> Run(const Described& kernel, std::size_t configuration,
     if (flag.starts_with("-D"))
       macros += "#define " + flag.substr(2, equal - 2) + " " + flag.substr(equal + 1) + "\n";
   }
-  source->code = macros + source->code;
+  source->code = macros + WithDynamicSharedMemory(source->code);
+  source->steps[0].shared_bytes = 64 << 10;
   std::vector<std::span<std::byte>> spans;
   for (auto& buffer : buffers) spans.push_back(std::as_writable_bytes(std::span(buffer)));
   const auto report = cuda_emulation::RunSource(*source, {}, spans, {});
@@ -73,7 +93,7 @@ TEST(UserCudaKernels, Gemm) {
   Described kernel = Load("gemm");
   const auto a = Numbers(128 * 128), b = Numbers(128 * 128);
   for (const std::size_t configuration : Some(kernel.space)) {
-    const auto c = Run(kernel, configuration, {std::vector<float>(128 * 128, NAN), a, b});
+    const auto c = Emulate(kernel, configuration, {std::vector<float>(128 * 128, NAN), a, b});
     for (std::size_t at : {0, 127, 5000, 16383}) {
       double sum = 0;
       for (std::size_t k = 0; k < 128; ++k)
@@ -88,7 +108,7 @@ TEST(UserCudaKernels, Stencil) {
   Described kernel = Load("stencil");
   const auto in = Numbers(258 * 130);
   for (const std::size_t configuration : Some(kernel.space)) {
-    const auto out = Run(kernel, configuration, {std::vector<float>(258 * 130, NAN), in});
+    const auto out = Emulate(kernel, configuration, {std::vector<float>(258 * 130, NAN), in});
     for (std::size_t at = 0; at < out.size(); ++at) {
       const std::size_t x = at % 258, y = at / 258;
       const bool edge = x == 0 || y == 0 || x == 257 || y == 129;
@@ -106,7 +126,7 @@ TEST(UserCudaKernels, Reduction) {
   double sum = 0;
   for (const float value : values) sum += static_cast<double>(value);
   for (const std::size_t configuration : Some(kernel.space)) {
-    const auto out = Run(kernel, configuration, {{NAN}, values});
+    const auto out = Emulate(kernel, configuration, {{NAN}, values});
     EXPECT_NEAR(static_cast<double>(out[0]) / sum, 1, 1e-4) << kernel.space.Describe(configuration);
   }
 }

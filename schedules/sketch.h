@@ -31,6 +31,7 @@ std::unique_ptr<Sketch> MakeWindowSketch(const Workload& workload, const Target&
 std::unique_ptr<Sketch> MakeCudaGenericSketch(const Workload& workload, const Target& target);
 std::unique_ptr<Sketch> MakeCudaElementwiseSketch(const Workload& workload, const Target& target);
 std::unique_ptr<Sketch> MakeCudaRowSketch(const Workload& workload, const Target& target);
+std::unique_ptr<Sketch> MakeCudaWindowSketch(const Workload& workload, const Target& target);
 std::unique_ptr<Sketch> MakeCudaContractionSketch(const Workload& workload, const Target& target);
 
 }  // namespace kindred

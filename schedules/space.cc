@@ -70,7 +70,8 @@ class SketchSpace : public Space {
     const std::vector<Factory> cpu = {&MakeGenericSketch, &MakeElementwiseSketch, &MakeRowSketch,
                                       &MakeContractionSketch, &MakeWindowSketch};
     const std::vector<Factory> cuda = {&MakeCudaGenericSketch, &MakeCudaElementwiseSketch,
-                                       &MakeCudaRowSketch, &MakeCudaContractionSketch};
+                                       &MakeCudaRowSketch, &MakeCudaContractionSketch,
+                                       &MakeCudaWindowSketch};
     const std::vector<Factory>& factories = target_->kind == DeviceKind::kCuda ? cuda : cpu;
     first_.name = kSketch;
     for (std::size_t i = 0; i < factories.size(); ++i) {

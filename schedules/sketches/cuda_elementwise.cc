@@ -35,12 +35,12 @@ class CudaElementwiseSketch : public Sketch {
     if (!Find(path, "threads")) return Decision{"threads", {256, 128, 512}, {}};
     if (crossed_ && !Find(path, "tile"))
       return Offer(
-          "tile", {32, 64, 16, 0}, [&](std::int64_t tile) { return Fits(tile); }, 0);
-    // A workload whose steps are all transposed through tiles has no more to decide.
-    if (Value(path, "tile") > 0 && all_crossed()) return std::nullopt;
+          "tile", {64, 32, 128, 16, 0}, [&](std::int64_t tile) { return Fits(tile); }, 0);
     if (!Find(path, "vector"))
       return Offer(
           "vector", {4, 2, 1, 8, 16}, [&](std::int64_t v) { return CanLoad(v); }, 1);
+    // Tiles say how many vectors a thread moves.
+    if (Value(path, "tile") > 0 && all_crossed()) return std::nullopt;
     if (!Find(path, "items")) return Decision{"items", {2, 4, 1, 8}, {}};
     return std::nullopt;
   }
@@ -51,7 +51,7 @@ class CudaElementwiseSketch : public Sketch {
     const std::int64_t threads = Value(path, "threads"), tile = Value(path, "tile");
     for (const PointwiseStep& step : steps_) {
       if (tile > 0 && CrossedAxis(workload_, step) >= 0)
-        steps.push_back(LowerTransposed(lowering, step, threads, tile));
+        steps.push_back(LowerTransposed(lowering, step, threads, tile, Value(path, "vector", 1)));
       else
         steps.push_back(LowerPointwise(lowering, step, threads,
                                        LanesOf(step, Value(path, "vector")),

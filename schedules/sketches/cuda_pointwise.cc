@@ -84,7 +84,7 @@ PointwisePoints AlongLastAxis(std::vector<ExprPtr> values) {
 }
 
 StmtPtr PointwiseLanes(Lowering& lowering, const PointwiseStep& step, const PointwisePoints& points,
-                       std::int64_t lanes, const LoadRule& load) {
+                       std::int64_t lanes, const LaneLoads& loads) {
   const Workload& w = *lowering.workload;
   const auto is_point = [&](const Tensor& t, std::span<const ExprPtr> indices,
                             std::span<const ExprPtr> at) {
@@ -107,7 +107,7 @@ StmtPtr PointwiseLanes(Lowering& lowering, const PointwiseStep& step, const Poin
                            if (t == id) return lowering.Load(buffer, lane);
                          if (points.flat && is_point(w.tensors[At(id)], indices, at))
                            return lowering.Load(lowering.BufferOf(id), points.flat(lane));
-                         return load(id, indices, type);
+                         return loads(lane)(id, indices, type);
                        });
     };
     bool read_later = false;
@@ -154,7 +154,10 @@ namespace {
 class Chunks {
  public:
   Chunks(Lowering& lowering, const PointwiseStep& step, std::int64_t lanes)
-      : lowering_(lowering), step_(step), lanes_(lanes), load_(lowering.RowMajor()) {
+      : lowering_(lowering),
+        step_(step),
+        lanes_(lanes),
+        loads_([load = lowering.RowMajor()](const ExprPtr&) { return load; }) {
     const Stage& first = step.stages[0];
     for (std::size_t a = 0; a < At(first.spatial); ++a) {
       extents_.push_back(ExtentValue(first.axes[a].extent));
@@ -187,7 +190,7 @@ class Chunks {
     }
     std::vector<ExprPtr> values = Decompose(lowering_, index, extents_, names_, all);
     if (!values.empty()) values.back() = values.back() * lanes_;
-    all.push_back(PointwiseLanes(lowering_, step_, AlongLastAxis(values), lanes_, load_));
+    all.push_back(PointwiseLanes(lowering_, step_, AlongLastAxis(values), lanes_, loads_));
     return Block(std::move(all));
   }
 
@@ -216,13 +219,13 @@ class Chunks {
       }
       return values;
     };
-    return PointwiseLanes(lowering_, step_, points, lanes, load_);
+    return PointwiseLanes(lowering_, step_, points, lanes, loads_);
   }
 
   Lowering& lowering_;
   const PointwiseStep& step_;
   std::int64_t lanes_;
-  LoadRule load_;
+  LaneLoads loads_;
   std::vector<ExprPtr> extents_;
   std::vector<std::string> names_;
   ExprPtr points_, count_;

@@ -32,10 +32,13 @@ struct PointwisePoints {
 
 PointwisePoints AlongLastAxis(std::vector<ExprPtr> values);
 
-// `lanes` points of every stage. The loads of the step's stages go through `load` unless an earlier
-// stage of the step has just computed them.
+// How the loads of a lane are made.
+using LaneLoads = std::function<LoadRule(const ExprPtr& lane)>;
+
+// `lanes` points of every stage. The loads of the step's stages go through `loads` unless an
+// earlier stage of the step has just computed them.
 StmtPtr PointwiseLanes(Lowering& lowering, const PointwiseStep& step, const PointwisePoints& points,
-                       std::int64_t lanes, const LoadRule& load);
+                       std::int64_t lanes, const LaneLoads& loads);
 
 // The last axis consists of vectors of `lanes`.
 bool WholeVectors(const PointwiseStep& step, std::int64_t lanes);
@@ -44,14 +47,23 @@ bool WholeVectors(const PointwiseStep& step, std::int64_t lanes);
 StmtPtr LowerPointwise(Lowering& lowering, const PointwiseStep& step, std::int64_t threads,
                        std::int64_t lanes, std::int64_t items);
 
+// The tile of a block along the crossed and the last axis.
+struct TransposeTile {
+  std::int64_t crossed = 0, last = 0;
+};
+
+// About size x size points, longer along one axis where the other is short.
+TransposeTile TileOf(const Workload& workload, const PointwiseStep& step, std::int64_t size);
+
 // A block computes a tile of the crossed and the last axis; loads that walk along the crossed axis
-// pass through shared memory, whose lines are one element longer than the tile so that neighbouring
-// rows lie in different banks.
+// pass through shared memory, whose lines are one bank longer than the tile so that neighbouring
+// lines begin in different banks. Vectors of up to `lanes` elements on both sides, where the axes
+// consist of them.
 StmtPtr LowerTransposed(Lowering& lowering, const PointwiseStep& step, std::int64_t threads,
-                        std::int64_t tile);
+                        std::int64_t size, std::int64_t lanes);
 
 // Shared memory that LowerTransposed needs.
 std::int64_t TransposedBytes(const Workload& workload, const PointwiseStep& step,
-                             std::int64_t tile);
+                             std::int64_t size);
 
 }  // namespace kindred::internal

@@ -75,18 +75,13 @@ TEST(EmitCuda, TheLastVectorIsCutOff) {
   EXPECT_EQ(GridOf(e.source.steps[0], {})[0], 5);
 }
 
-// Rows of 67 elements start anywhere: no vector option, so no misaligned access.
-TEST(EmitCuda, VectorsAreOfferedWhereRowsAreAligned) {
-  const Workload w = Parse("input X: f32[8,67]\ninput b: f32[8]\noutput Y[i,j] = X[i,j] * b[i]\n");
-  const auto space = MakeSpace(w, *NamedCudaTarget("h200"));
-  Path path;
-  while (const auto d = space->Next(path)) {
-    if (d->name == "vector") {
-      EXPECT_THAT(d->options, testing::ElementsAre(1));
-    }
-    const std::size_t last = d->name == "sketch" ? d->options.size() - 1 : 0;
-    path.push_back({d->name, d->options[last], d->labels.empty() ? "" : d->labels[last]});
-  }
+// Rows of 67 elements start anywhere; vectors of all points in a row do not.
+TEST(EmitCuda, VectorsCrossTheEndsOfRows) {
+  const Emitted e =
+      Emit(Parse("input X: f32[8,67]\ninput b: f32[8]\noutput Y[i,j] = X[i,j] * b[i]\n"),
+           "elementwise", {{"threads", 128}, {"vector", 4}, {"items", 1}});
+  EXPECT_THAT(e.source.code, AllOf(HasSubstr("kd_load<4>(tensor0 + "), HasSubstr("kd_store("),
+                                   Not(HasSubstr("kd_load<4>(tensor1"))));
 }
 
 TEST(EmitCuda, LargeTensorsHaveWideIndices) {

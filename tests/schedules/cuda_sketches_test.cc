@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "measure/cuda/cubin_facts.h"
+#include "measure/cuda/nvrtc.h"
 #include "schedules/canonical.h"
 #include "schedules/cuda_targets.h"
 #include "schedules/emit_cuda.h"
@@ -36,6 +38,49 @@ TEST(CudaSketches, EqualTheInterpreter) {
   const auto complaints =
       DifferentialTest(workloads, *NamedCudaTarget("h200"), {.paths_per_sketch = 2});
   EXPECT_THAT(complaints, ::testing::IsEmpty());
+}
+
+// Memory-bound kernels whose first schedules a device would run: they compile, and keep what they
+// hold in registers.
+TEST(CudaSketches, NvrtcCompilesThemWithoutSpills) {
+  const auto nvrtc = Nvrtc::Load();
+  if (!nvrtc) GTEST_SKIP() << "not tested, there is no NVRTC: " << nvrtc.error().message;
+  const std::pair<std::string, Workload> samples[] = {
+      {"elementwise", Parse("mixed",
+                            "input X: f16[4099,1023]\ninput b: f32[1023]\n"
+                            "output Y: f16[i,j] = f16(X[i,j] * b[j])\n")},
+      {"elementwise", Parse("transpose", "input X: f32[4096,1000]\noutput Y[j,i] = X[i,j]\n")},
+      {"rows", Parse("softmax",
+                     "input X: f16[4096,2048]\nM[i] = max[j](X[i,j])\n"
+                     "E[i,j] = exp(X[i,j] - M[i])\nS[i] = sum[j](E[i,j])\n"
+                     "output Y: f16[i,j] = E[i,j] / S[i]\n")},
+      {"rows", Parse("columns", "input X: f32[8192,1000]\noutput Y[j] = sum[i](X[i,j])\n")},
+      {"window", Parse("depthwise",
+                       "input X: f16[8,56,56,96]\nweight W: f16[3,3,96]\n"
+                       "output Y[n,y=56,x=56,c] = sum[r,s](padded(X[n,y+r-1,x+s-1,c], 0) * "
+                       "W[r,s,c])\n")},
+  };
+  const std::pair<const char*, const char*> devices[] = {{"a100", "sm_80"}, {"h200", "sm_90a"}};
+  for (const auto& [device, architecture] : devices) {
+    const std::string options[] = {"--std=c++17", std::string("--gpu-architecture=") + architecture,
+                                   "--ptxas-options=-v", "-diag-suppress=177"};
+    for (const auto& [sketch, workload] : samples) {
+      const auto space = MakeSpace(workload, *NamedCudaTarget(device));
+      int compiled = 0;
+      for (const Path& path : RandomPaths(*space, 40, 7)) {
+        if (path[0].label != sketch || compiled == 2) continue;
+        const auto candidate = space->Lower(path);
+        ASSERT_TRUE(candidate);
+        const auto built = (*nvrtc)->Compile(EmitCuda(*candidate->program, workload).code, options);
+        ASSERT_TRUE(built) << built.error().message;
+        EXPECT_TRUE(built->ok) << PathToJson(path) << built->log;
+        EXPECT_EQ(FactsOfCubin(built->log, built->cubin).spill_bytes, 0)
+            << workload.name << " " << architecture << " " << PathToJson(path);
+        ++compiled;
+      }
+      EXPECT_EQ(compiled, 2) << workload.name;
+    }
+  }
 }
 
 // The source of the first schedule of `sketch` whose text has `needed`.

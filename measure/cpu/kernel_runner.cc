@@ -70,7 +70,7 @@ class CpuKernelRunner final : public KernelRunner {
   }
   static KernelCall CallOf(const BuiltKernel& built, const KernelSource& source) {
     return {built.library, built.entry, built.prepare_entry, source.arguments,
-            source.workspace_bytes};
+            source.workspace_bytes, {}};
   }
 
   const KernelTask task_;

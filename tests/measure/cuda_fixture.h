@@ -17,6 +17,9 @@
 
 namespace kindred {
 
+std::string TestWorker();         // path of measure_test_worker
+std::string EmulatedLibraries();  // folder of the emulated device's libraries
+
 inline constexpr const char* kScaled = R"(
 input A: f32[37,19]
 input B: f32[37,19]
@@ -75,7 +78,7 @@ class Variable {
 class CudaRunnerTest : public testing::Test {
  protected:
   CudaRunnerTest()
-      : libraries_("KINDRED_CUDA_LIBRARIES", KINDRED_TEST_CUDA_LIBRARIES),
+      : libraries_("KINDRED_CUDA_LIBRARIES", EmulatedLibraries()),
         workload_(*ParseWorkload(kScaled)) {
     target_.id = "cuda:0";
     target_.kind = DeviceKind::kCuda;
@@ -86,7 +89,7 @@ class CudaRunnerTest : public testing::Test {
     runner_.reset();
     CudaRunnerOptions options;
     options.cache_directory = scratch_.path() + "/cache";
-    options.program = KINDRED_TEST_WORKER;
+    options.program = TestWorker();
     options.limits.run_timeout_s = run_timeout_s_;
     options.limits.time_budget_s = 0.01;
     options.cold = cold_;

@@ -43,13 +43,13 @@ TEST_F(CudaRunnerTest, TimesARightKernelAndFindsAWrongOne) {
 }
 
 TEST_F(CudaRunnerTest, DescribesTheDevice) {
-  const auto devices = ListCudaDevices(KINDRED_TEST_WORKER);
+  const auto devices = ListCudaDevices(TestWorker());
   ASSERT_TRUE(devices) << devices.error().message;
   ASSERT_EQ(devices->size(), 1u);
   EXPECT_EQ((*devices)[0].name, "Kindred emulated device");
   EXPECT_EQ((*devices)[0].arch, "sm_90a");
   EXPECT_EQ((*devices)[0].uuid, "GPU-00010203-0405-0607-0809-0a0b0c0d0e0f");
-  const auto target = ProbeCudaTarget("cuda:0", scratch_.path(), KINDRED_TEST_WORKER);
+  const auto target = ProbeCudaTarget("cuda:0", scratch_.path(), TestWorker());
   ASSERT_TRUE(target) << target.error().message;
   EXPECT_EQ(target->id, "cuda:0");
   EXPECT_EQ(target->kind, DeviceKind::kCuda);
@@ -123,7 +123,7 @@ TEST_F(CudaRunnerTest, RunsStepsWithAWorkspaceAndMuchSharedMemory) {
 
 // What the sketches emit: the plain schedule of each that applies.
 TEST_F(CudaRunnerTest, RunsEmittedSchedules) {
-  const auto target = ProbeCudaTarget("cuda:0", scratch_.path(), KINDRED_TEST_WORKER);
+  const auto target = ProbeCudaTarget("cuda:0", scratch_.path(), TestWorker());
   ASSERT_TRUE(target) << target.error().message;
   for (const char* text :
        {"input A: f32[33,20]\ninput B: f32[20,17]\ninput c: f32[17]\n"
@@ -199,10 +199,10 @@ TEST_F(CudaRunnerTest, StopsBetweenCandidates) {
 }
 
 TEST_F(CudaRunnerTest, PeaksAreKept) {
-  const auto first = ProbeCudaTarget("cuda:0", scratch_.path(), KINDRED_TEST_WORKER);
+  const auto first = ProbeCudaTarget("cuda:0", scratch_.path(), TestWorker());
   ASSERT_TRUE(first) << first.error().message;
   std::filesystem::remove_all(scratch_.path() + "/cubin");
-  const auto second = ProbeCudaTarget("cuda:0", scratch_.path(), KINDRED_TEST_WORKER);
+  const auto second = ProbeCudaTarget("cuda:0", scratch_.path(), TestWorker());
   ASSERT_TRUE(second) << second.error().message;
   EXPECT_FALSE(std::filesystem::exists(scratch_.path() + "/cubin")) << "nothing was built";
   EXPECT_EQ(first->peak_f32_gflops, second->peak_f32_gflops);
@@ -213,17 +213,17 @@ TEST_F(CudaRunnerTest, SaysWhatIsNotThere) {
     ASSERT_FALSE(result);
     EXPECT_THAT(result.error().message, AllOf(HasSubstr(text), Not(HasSubstr("\n"))));
   };
-  one_line(ProbeCudaTarget("cuda:7", scratch_.path(), KINDRED_TEST_WORKER),
+  one_line(ProbeCudaTarget("cuda:7", scratch_.path(), TestWorker()),
            "there is no cuda:7: the driver sees 1 device");
-  one_line(CudaDevicesOf("cuda:1x", KINDRED_TEST_WORKER), "names no CUDA device");
-  one_line(CudaDevicesOf("cuda", KINDRED_TEST_WORKER), "names no CUDA device");
+  one_line(CudaDevicesOf("cuda:1x", TestWorker()), "names no CUDA device");
+  one_line(CudaDevicesOf("cuda", TestWorker()), "names no CUDA device");
   const Variable nothing("KINDRED_CUDA_LIBRARIES", scratch_.path());
-  one_line(ListCudaDevices(KINDRED_TEST_WORKER), "no NVIDIA driver: libcuda.so.1 was not found");
-  one_line(CudaDevicesOf("cuda:all", KINDRED_TEST_WORKER), "no NVIDIA driver");
-  one_line(ProbeCudaTarget("cuda:0", scratch_.path(), KINDRED_TEST_WORKER), "no NVIDIA driver");
+  one_line(ListCudaDevices(TestWorker()), "no NVIDIA driver: libcuda.so.1 was not found");
+  one_line(CudaDevicesOf("cuda:all", TestWorker()), "no NVIDIA driver");
+  one_line(ProbeCudaTarget("cuda:0", scratch_.path(), TestWorker()), "no NVIDIA driver");
   CudaRunnerOptions options;
   options.cache_directory = scratch_.path() + "/cache";
-  options.program = KINDRED_TEST_WORKER;
+  options.program = TestWorker();
   one_line(MakeCudaRunner(target_, options), "no NVRTC");
 }
 

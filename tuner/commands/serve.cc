@@ -49,7 +49,12 @@ Result<void> Serve(const ServeCommand& command, bool& serving) {
   std::signal(SIGINT, RequestStop);
   std::signal(SIGTERM, RequestStop);
   std::signal(SIGPIPE, SIG_IGN);
-  const auto probe = [&](const std::string& name) { return ResolveTarget(name, options.cache); };
+  // The emulation takes the place of the driver for the whole process: not where others are served.
+  const auto probe = [&](const std::string& name) -> Result<Target> {
+    if (name == kEmulatedTarget)
+      return BadInput(fmt::format("target '{}' is for the command line only", name));
+    return ResolveTarget(name, options.cache);
+  };
   return RunService(
       options, probe,
       [&](std::uint16_t port) {

@@ -19,6 +19,7 @@ namespace {
 using namespace internal;  // NOLINT: the folder's own helpers
 
 constexpr std::int64_t kPackBytes = 16;
+constexpr std::int64_t kTileRounds = 64;  // elements of a tile per thread, at most
 
 class CudaElementwiseSketch : public Sketch {
  public:
@@ -35,7 +36,11 @@ class CudaElementwiseSketch : public Sketch {
     if (!Find(path, "threads")) return Decision{"threads", {256, 128, 512}, {}};
     if (crossed_ && !Find(path, "tile"))
       return Offer(
-          "tile", {64, 32, 128, 16, 0}, [&](std::int64_t tile) { return Fits(tile); }, 0);
+          "tile", {64, 32, 128, 16, 0},
+          [&](std::int64_t tile) {
+            return tile * tile <= kTileRounds * Value(path, "threads") && Fits(tile);
+          },
+          0);
     if (!Find(path, "vector"))
       return Offer(
           "vector", {4, 2, 1, 8, 16}, [&](std::int64_t v) { return CanLoad(v); }, 1);

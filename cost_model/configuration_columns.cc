@@ -49,7 +49,7 @@ void AppendTwos(const ParameterSpace& space, std::size_t parameter,
   const auto& values = space.parameters()[parameter].values;
   bool powers = true;
   std::vector<double> twos;
-  for (const ParameterValue& value : values) {
+  for (const Value& value : values) {
     if (!value.IsInteger()) return;
     const auto number = static_cast<std::uint64_t>(value.Integer());
     powers = powers && std::has_single_bit(number);
@@ -67,11 +67,10 @@ std::vector<GpColumn> ConfigurationColumns(const ParameterSpace& space) {
   for (std::size_t p = 0; p < parameters.size(); ++p) {
     const auto& values = parameters[p].values;
     if (values.size() < 2) continue;
-    const bool numbers = std::all_of(values.begin(), values.end(),
-                                     [](const ParameterValue& v) { return v.IsNumber(); });
-    const bool positive =
-        numbers && std::all_of(values.begin(), values.end(),
-                               [](const ParameterValue& v) { return v.Number() > 0; });
+    const bool numbers =
+        std::all_of(values.begin(), values.end(), [](const Value& v) { return v.IsNumber(); });
+    const bool positive = numbers && std::all_of(values.begin(), values.end(),
+                                                 [](const Value& v) { return v.Number() > 0; });
     std::vector<double> of_value;
     for (std::size_t i = 0; i < values.size(); ++i) {
       const double number = numbers ? values[i].Number() : static_cast<double>(i);

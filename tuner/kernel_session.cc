@@ -28,7 +28,7 @@ json SpaceToJson(const ParameterSpace& space, const std::vector<std::string>& co
   json parameters = json::array();
   for (const TunableParameter& parameter : space.parameters()) {
     json values = json::array();
-    for (const ParameterValue& value : parameter.values) values.push_back(Repr(value));
+    for (const Value& value : parameter.values) values.push_back(Repr(value));
     parameters.push_back({{"name", parameter.name}, {"values", std::move(values)}});
   }
   return {{"parameters", std::move(parameters)}, {"conditions", conditions}};

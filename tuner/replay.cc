@@ -37,7 +37,7 @@ Result<std::vector<Translation>> Translate(const Recording& recording, const Par
                                   parameter.name, space_name));
     Translation translation;
     translation.parameter = static_cast<std::size_t>(found - space.parameters().begin());
-    for (const ParameterValue& value : parameter.values) {
+    for (const Value& value : parameter.values) {
       auto& index = translation.values.emplace_back();
       for (std::size_t i = 0; i < found->values.size(); ++i)
         if (Equal(found->values[i], value)) index = static_cast<std::uint16_t>(i);

@@ -116,8 +116,8 @@ void ReadTime(const Entry& entry, RecordedTrial& trial, Recording& recording) {
   }
 }
 
-Result<std::uint16_t> IndexOfValue(TunableParameter& parameter, const ParameterValue& value,
-                                   bool grow, std::string_view source) {
+Result<std::uint16_t> IndexOfValue(TunableParameter& parameter, const Value& value, bool grow,
+                                   std::string_view source) {
   for (std::size_t i = 0; i < parameter.values.size(); ++i)
     if (Equal(parameter.values[i], value)) return static_cast<std::uint16_t>(i);
   if (!grow || parameter.values.size() == 65535)
@@ -131,15 +131,14 @@ Result<std::uint16_t> IndexOfValue(TunableParameter& parameter, const ParameterV
 void SortValues(Recording& recording) {
   for (std::size_t p = 0; p < recording.parameters.size(); ++p) {
     auto& values = recording.parameters[p].values;
-    if (!std::all_of(values.begin(), values.end(),
-                     [](const ParameterValue& v) { return v.IsNumber(); }))
+    if (!std::all_of(values.begin(), values.end(), [](const Value& v) { return v.IsNumber(); }))
       continue;
     std::vector<std::uint16_t> order(values.size()), rank(values.size());
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<std::uint16_t>(i);
     std::stable_sort(order.begin(), order.end(), [&](std::uint16_t a, std::uint16_t b) {
       return values[a].Number() < values[b].Number();
     });
-    std::vector<ParameterValue> sorted;
+    std::vector<Value> sorted;
     for (std::size_t i = 0; i < order.size(); ++i) {
       rank[order[i]] = static_cast<std::uint16_t>(i);
       sorted.push_back(values[order[i]]);

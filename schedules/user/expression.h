@@ -26,7 +26,7 @@ class Expression {
 
   // `values` are those of `names`, in order; of those not in parameters() any. Error (kBadInput),
   // with expression and column: division by zero, operands of the wrong kind, ....
-  Result<ParameterValue> Evaluate(std::span<const ParameterValue> values) const;
+  Result<Value> Evaluate(std::span<const Value> values) const;
 
   // Indices of the names that occur, ascending.
   const std::vector<std::size_t>& parameters() const { return parameters_; }

@@ -10,6 +10,6 @@
 namespace kindred {
 
 // Numbers, truth values, strings and lists of them; nullopt: something else.
-std::optional<ParameterValue> ValueFromJson(const nlohmann::ordered_json& json);
+std::optional<Value> ValueFromJson(const nlohmann::ordered_json& json);
 
 }  // namespace kindred

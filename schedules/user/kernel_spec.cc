@@ -79,7 +79,7 @@ Result<double> Reader::Number(const json& value, std::string_view where) const {
   if (!value.is_string()) return Bad(fmt::format("{} is neither a number nor a text", where));
   const auto expression = Expression::Parse(value.get<std::string>(), names_);
   if (!expression) return Bad(fmt::format("{}: {}", where, expression.error().message));
-  std::vector<ParameterValue> values;
+  std::vector<Value> values;
   for (const TunableParameter& parameter : spec_.space.parameters)
     values.emplace_back(ValueList(parameter.values));
   ValueList sizes;

@@ -88,7 +88,7 @@ class Enumeration {
   std::span<const TunableParameter> parameters_;
   std::vector<Expression> conditions_;
   std::vector<std::vector<std::size_t>> decided_;  // conditions, by their last parameter
-  std::vector<ParameterValue> values_;
+  std::vector<Value> values_;
   std::vector<std::uint16_t> row_;
   std::vector<std::uint16_t> table_;
 };
@@ -98,7 +98,7 @@ std::vector<bool> WhichAreWhole(std::span<const TunableParameter> parameters) {
   for (const TunableParameter& parameter : parameters)
     whole.push_back(std::all_of(
         parameter.values.begin(), parameter.values.end(),
-        [](const ParameterValue& value) { return std::holds_alternative<std::int64_t>(value); }));
+        [](const Value& value) { return std::holds_alternative<std::int64_t>(value); }));
   return whole;
 }
 
@@ -165,7 +165,7 @@ ParameterSpace::Rows ParameterSpace::Narrow(Rows rows, std::size_t parameter,
 }
 
 Choice ParameterSpace::ChoiceOf(std::size_t parameter, std::uint16_t value) const {
-  const ParameterValue& chosen = parameters_[parameter].values[value];
+  const Value& chosen = parameters_[parameter].values[value];
   if (whole_[parameter]) return {parameters_[parameter].name, chosen.Integer(), ""};
   return {parameters_[parameter].name, value, chosen.Text() ? *chosen.Text() : Repr(chosen)};
 }

@@ -20,7 +20,7 @@ namespace kindred {
 
 struct TunableParameter {
   std::string name;
-  std::vector<ParameterValue> values;  // distinct, at least one
+  std::vector<Value> values;  // distinct, at least one
 };
 
 class ParameterSpace final : public Space {

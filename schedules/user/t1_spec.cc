@@ -19,10 +19,10 @@ Result<TunableParameter> ReadParameter(const json& entry, std::string_view sourc
     return BadInput(fmt::format("{}: each of TuningParameters needs Name and Values", source));
   TunableParameter parameter;
   parameter.name = entry["Name"].get<std::string>();
-  ParameterValue values;
+  Value values;
   if (entry["Values"].is_string()) {
     const auto parsed = Expression::Parse(entry["Values"].get<std::string>(), {});
-    auto list = parsed ? parsed->Evaluate({}) : Result<ParameterValue>(parsed.error());
+    auto list = parsed ? parsed->Evaluate({}) : Result<Value>(parsed.error());
     if (!list)
       return BadInput(
           fmt::format("{}: values of '{}': {}", source, parameter.name, list.error().message));

@@ -13,7 +13,7 @@ namespace {
 
 constexpr const char* kEntry = "kindred_user_kernel";
 
-std::string MacroText(const ParameterValue& value) {
+std::string MacroText(const Value& value) {
   if (value.Text()) return *value.Text();
   if (value.IsInteger()) return fmt::format("{}", value.Integer());
   return Repr(value);
@@ -93,7 +93,7 @@ class Geometry {
   Result<std::int64_t> Whole(const std::string& formula, std::int64_t least,
                              std::string_view what) const {
     KINDRED_TRY(const Expression expression, Expression::Parse(formula, names_));
-    KINDRED_TRY(const ParameterValue value, expression.Evaluate(values_));
+    KINDRED_TRY(const Value value, expression.Evaluate(values_));
     if (!value.IsNumber() || value.Number() < static_cast<double>(least) ||
         value.Number() > 2147483647 ||
         value.Number() != static_cast<double>(static_cast<std::int64_t>(value.Number())))
@@ -120,7 +120,7 @@ class Geometry {
  private:
   const KernelSpec& spec_;
   std::vector<std::string> names_;
-  std::vector<ParameterValue> values_;
+  std::vector<Value> values_;
 };
 
 // The bytes that a kernel's parameter of the type has, lowest first.

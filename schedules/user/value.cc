@@ -9,20 +9,20 @@
 namespace kindred {
 namespace {
 
-std::string_view KindOf(const ParameterValue& value) {
+std::string_view KindOf(const Value& value) {
   static constexpr std::string_view kNames[] = {"bool", "int", "float", "str", "list"};
   return kNames[value.index()];
 }
 
 Error TooLarge() { return BadInput("a whole number does not fit 64 bits"); }
 
-Error WrongKinds(std::string_view op, const ParameterValue& a, const ParameterValue& b) {
+Error WrongKinds(std::string_view op, const Value& a, const Value& b) {
   return BadInput(fmt::format("'{}' of {} and {} has no meaning", op, KindOf(a), KindOf(b)));
 }
 
-Result<ParameterValue> FromFloat(double x) {
+Result<Value> FromFloat(double x) {
   if (!std::isfinite(x)) return BadInput("a number is out of the range of floats");
-  return ParameterValue(x);
+  return Value(x);
 }
 
 std::int64_t FloorDivide(std::int64_t a, std::int64_t b) {
@@ -30,20 +30,20 @@ std::int64_t FloorDivide(std::int64_t a, std::int64_t b) {
   return a % b != 0 && (a % b < 0) != (b < 0) ? quotient - 1 : quotient;
 }
 
-Result<ParameterValue> IntegerPower(std::int64_t base, std::int64_t exponent) {
+Result<Value> IntegerPower(std::int64_t base, std::int64_t exponent) {
   if (exponent < 0) {
     if (base == 0) return BadInput("0 to a negative power");
     return FromFloat(std::pow(static_cast<double>(base), static_cast<double>(exponent)));
   }
   std::int64_t result = 1;
-  if (base == 0 || base == 1) return ParameterValue(exponent == 0 ? std::int64_t{1} : base);
-  if (base == -1) return ParameterValue(exponent % 2 == 0 ? std::int64_t{1} : std::int64_t{-1});
+  if (base == 0 || base == 1) return Value(exponent == 0 ? std::int64_t{1} : base);
+  if (base == -1) return Value(exponent % 2 == 0 ? std::int64_t{1} : std::int64_t{-1});
   for (std::int64_t i = 0; i < exponent; ++i)
     if (__builtin_mul_overflow(result, base, &result)) return TooLarge();
-  return ParameterValue(result);
+  return Value(result);
 }
 
-Result<ParameterValue> IntegerArithmetic(std::string_view op, std::int64_t a, std::int64_t b) {
+Result<Value> IntegerArithmetic(std::string_view op, std::int64_t a, std::int64_t b) {
   std::int64_t result = 0;
   if (op == "+") {
     if (__builtin_add_overflow(a, b, &result)) return TooLarge();
@@ -61,23 +61,22 @@ Result<ParameterValue> IntegerArithmetic(std::string_view op, std::int64_t a, st
     result = a ^ b;
   } else if (op == "<<" || op == ">>") {
     if (b < 0) return BadInput("a shift by a negative count");
-    if (op == ">>") return ParameterValue(a >> std::min<std::int64_t>(b, 63));
+    if (op == ">>") return Value(a >> std::min<std::int64_t>(b, 63));
     if (a != 0 && (b > 62 || __builtin_mul_overflow(a, std::int64_t{1} << b, &result)))
       return TooLarge();
   } else {
     if (b == 0) return BadInput("division by zero");
-    if (op == "/") return ParameterValue(static_cast<double>(a) / static_cast<double>(b));
+    if (op == "/") return Value(static_cast<double>(a) / static_cast<double>(b));
     if (b == -1) {  // the one quotient that may not fit, and a remainder of nothing
-      if (op == "%") return ParameterValue(0);
+      if (op == "%") return Value(0);
       if (a == std::numeric_limits<std::int64_t>::min()) return TooLarge();
     }
     result = op == "//" ? FloorDivide(a, b) : a - FloorDivide(a, b) * b;
   }
-  return ParameterValue(result);
+  return Value(result);
 }
 
-Result<ParameterValue> FloatArithmetic(std::string_view op, const ParameterValue& left,
-                                       const ParameterValue& right) {
+Result<Value> FloatArithmetic(std::string_view op, const Value& left, const Value& right) {
   const double a = left.Number(), b = right.Number();
   if (op == "+") return FromFloat(a + b);
   if (op == "-") return FromFloat(a - b);
@@ -99,7 +98,7 @@ Result<ParameterValue> FloatArithmetic(std::string_view op, const ParameterValue
 }
 
 // -1, 0, 1: a before, equal to, after b. Exact between whole numbers and floats.
-int Order(const ParameterValue& a, const ParameterValue& b) {
+int Order(const Value& a, const Value& b) {
   const auto sign = [](auto x, auto y) { return x < y ? -1 : x > y ? 1 : 0; };
   if (a.IsInteger() && b.IsInteger()) return sign(a.Integer(), b.Integer());
   return sign(static_cast<long double>(a.IsInteger() ? static_cast<long double>(a.Integer())
@@ -108,9 +107,9 @@ int Order(const ParameterValue& a, const ParameterValue& b) {
                                                      : static_cast<long double>(b.Number())));
 }
 
-Result<bool> Contains(const ParameterValue& part, const ParameterValue& whole) {
+Result<bool> Contains(const Value& part, const Value& whole) {
   if (const ValueList* list = whole.List()) {
-    for (const ParameterValue& value : *list)
+    for (const Value& value : *list)
       if (Equal(value, part)) return true;
     return false;
   }
@@ -119,7 +118,7 @@ Result<bool> Contains(const ParameterValue& part, const ParameterValue& whole) {
 }
 
 // Lists by their first elements that differ.
-Result<int> OrderOf(std::string_view op, const ParameterValue& a, const ParameterValue& b) {
+Result<int> OrderOf(std::string_view op, const Value& a, const Value& b) {
   if (a.IsNumber() && b.IsNumber()) return Order(a, b);
   if (a.Text() && b.Text()) {
     const int order = a.Text()->compare(*b.Text());
@@ -128,28 +127,28 @@ Result<int> OrderOf(std::string_view op, const ParameterValue& a, const Paramete
   if (!a.List() || !b.List()) return WrongKinds(op, a, b);
   for (std::size_t i = 0; i < a.List()->size() && i < b.List()->size(); ++i)
     if (!Equal((*a.List())[i], (*b.List())[i])) return OrderOf(op, (*a.List())[i], (*b.List())[i]);
-  return Order(ParameterValue(static_cast<std::int64_t>(a.List()->size())),
-               ParameterValue(static_cast<std::int64_t>(b.List()->size())));
+  return Order(Value(static_cast<std::int64_t>(a.List()->size())),
+               Value(static_cast<std::int64_t>(b.List()->size())));
 }
 
 }  // namespace
 
-std::int64_t ParameterValue::Integer() const {
+std::int64_t Value::Integer() const {
   const bool* truth = std::get_if<bool>(this);
   return truth ? std::int64_t{*truth} : std::get<std::int64_t>(*this);
 }
 
-double ParameterValue::Number() const {
+double Value::Number() const {
   const double* number = std::get_if<double>(this);
   return number ? *number : static_cast<double>(Integer());
 }
 
-bool Truth(const ParameterValue& value) {
+bool Truth(const Value& value) {
   if (value.IsNumber()) return value.Number() != 0;
   return value.Text() ? !value.Text()->empty() : !value.List()->empty();
 }
 
-bool Equal(const ParameterValue& a, const ParameterValue& b) {
+bool Equal(const Value& a, const Value& b) {
   if (a.IsNumber() && b.IsNumber()) return Order(a, b) == 0;
   if (a.Text() && b.Text()) return *a.Text() == *b.Text();
   if (!a.List() || !b.List() || a.List()->size() != b.List()->size()) return false;
@@ -158,7 +157,7 @@ bool Equal(const ParameterValue& a, const ParameterValue& b) {
   return true;
 }
 
-std::string Repr(const ParameterValue& value) {
+std::string Repr(const Value& value) {
   if (const bool* truth = std::get_if<bool>(&value)) return *truth ? "True" : "False";
   if (value.IsInteger()) return fmt::format("{}", value.Integer());
   if (value.IsFloat()) {
@@ -167,20 +166,18 @@ std::string Repr(const ParameterValue& value) {
   }
   if (value.Text()) return "'" + *value.Text() + "'";
   std::string text;
-  for (const ParameterValue& element : *value.List())
-    text += (text.empty() ? "" : ", ") + Repr(element);
+  for (const Value& element : *value.List()) text += (text.empty() ? "" : ", ") + Repr(element);
   return "[" + text + "]";
 }
 
-Result<ParameterValue> Arithmetic(std::string_view op, const ParameterValue& a,
-                                  const ParameterValue& b) {
+Result<Value> Arithmetic(std::string_view op, const Value& a, const Value& b) {
   if (a.IsInteger() && b.IsInteger()) return IntegerArithmetic(op, a.Integer(), b.Integer());
   if (a.IsNumber() && b.IsNumber()) return FloatArithmetic(op, a, b);
-  if (op == "+" && a.Text() && b.Text()) return ParameterValue(*a.Text() + *b.Text());
+  if (op == "+" && a.Text() && b.Text()) return Value(*a.Text() + *b.Text());
   if (op == "+" && a.List() && b.List()) {
     ValueList joined = *a.List();
     joined.insert(joined.end(), b.List()->begin(), b.List()->end());
-    return ParameterValue(std::move(joined));
+    return Value(std::move(joined));
   }
   if (op == "*" && a.List() && b.IsInteger()) {
     constexpr std::int64_t kMost = 1 << 20;
@@ -189,12 +186,12 @@ Result<ParameterValue> Arithmetic(std::string_view op, const ParameterValue& a,
     ValueList repeated;
     for (std::int64_t i = 0; i < b.Integer(); ++i)
       repeated.insert(repeated.end(), a.List()->begin(), a.List()->end());
-    return ParameterValue(std::move(repeated));
+    return Value(std::move(repeated));
   }
   return WrongKinds(op, a, b);
 }
 
-Result<bool> Compare(std::string_view op, const ParameterValue& a, const ParameterValue& b) {
+Result<bool> Compare(std::string_view op, const Value& a, const Value& b) {
   if (op == "==") return Equal(a, b);
   if (op == "!=") return !Equal(a, b);
   if (op == "in") return Contains(a, b);
@@ -209,12 +206,12 @@ Result<bool> Compare(std::string_view op, const ParameterValue& a, const Paramet
   return order >= 0;
 }
 
-Result<ParameterValue> Negate(std::string_view op, const ParameterValue& a) {
+Result<Value> Negate(std::string_view op, const Value& a) {
   if (!a.IsNumber() || (op == "~" && !a.IsInteger()))
     return BadInput(fmt::format("'{}' of {} has no meaning", op, KindOf(a)));
-  if (a.IsFloat()) return ParameterValue(op == "-" ? -a.Number() : a.Number());
-  if (op == "~") return ParameterValue(~a.Integer());
-  return op == "-" ? IntegerArithmetic("-", 0, a.Integer()) : ParameterValue(a.Integer());
+  if (a.IsFloat()) return Value(op == "-" ? -a.Number() : a.Number());
+  if (op == "~") return Value(~a.Integer());
+  return op == "-" ? IntegerArithmetic("-", 0, a.Integer()) : Value(a.Integer());
 }
 
 }  // namespace kindred

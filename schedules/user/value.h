@@ -14,14 +14,14 @@
 
 namespace kindred {
 
-struct ParameterValue;
-using ValueList = std::vector<ParameterValue>;
+struct Value;
+using ValueList = std::vector<Value>;
 
-struct ParameterValue : std::variant<bool, std::int64_t, double, std::string, ValueList> {
+struct Value : std::variant<bool, std::int64_t, double, std::string, ValueList> {
   using variant::variant;
   // A literal is text, not a truth value.
-  ParameterValue(const char* text) : variant(std::string(text)) {}
-  ParameterValue(int number) : variant(std::int64_t{number}) {}
+  Value(const char* text) : variant(std::string(text)) {}
+  Value(int number) : variant(std::int64_t{number}) {}
 
   bool IsNumber() const { return index() <= 2; }  // a truth value is 0 or 1
   bool IsInteger() const { return index() <= 1; }
@@ -33,22 +33,20 @@ struct ParameterValue : std::variant<bool, std::int64_t, double, std::string, Va
 };
 
 // What `if value:` asks.
-bool Truth(const ParameterValue& value);
+bool Truth(const Value& value);
 // As Python's ==: 1 == 1.0 == True; values of different kinds are not equal.
-bool Equal(const ParameterValue& a, const ParameterValue& b);
+bool Equal(const Value& a, const Value& b);
 // As Python's repr: True, 3, 0.5, 'text', [1, 2].
-std::string Repr(const ParameterValue& value);
+std::string Repr(const Value& value);
 
 // "+", "-", "*", "/", "//", "%", "**", "&", "|", "^", "<<", ">>".
-Result<ParameterValue> Arithmetic(std::string_view op, const ParameterValue& a,
-                                  const ParameterValue& b);
+Result<Value> Arithmetic(std::string_view op, const Value& a, const Value& b);
 // "<", "<=", ">", ">=", "==", "!=", "in", "not in".
-Result<bool> Compare(std::string_view op, const ParameterValue& a, const ParameterValue& b);
+Result<bool> Compare(std::string_view op, const Value& a, const Value& b);
 // "-", "+", "~".
-Result<ParameterValue> Negate(std::string_view op, const ParameterValue& a);
+Result<Value> Negate(std::string_view op, const Value& a);
 // abs, all, any, bool, ceil, float, floor, gcd, int, len, log2, max, min, range, round, sqrt, sum.
-Result<ParameterValue> Call(std::string_view function,
-                            const std::vector<ParameterValue>& arguments);
+Result<Value> Call(std::string_view function, const std::vector<Value>& arguments);
 bool IsFunction(std::string_view name);
 
 }  // namespace kindred

@@ -26,21 +26,20 @@ std::size_t EndOfNumber(std::string_view text, std::size_t at) {
   return end;
 }
 
-Result<ParameterValue> ParseNumber(std::string_view digits, std::string_view text,
-                                   std::size_t column) {
+Result<Value> ParseNumber(std::string_view digits, std::string_view text, std::size_t column) {
   const char* const last = digits.data() + digits.size();
   if (digits.find_first_of(".eE") == std::string_view::npos) {
     std::int64_t whole = 0;
     const auto [end, code] = std::from_chars(digits.data(), last, whole);
     if (code != std::errc() || end != last)
       return ExpressionError(text, column, "the number does not fit 64 bits");
-    return ParameterValue(whole);
+    return Value(whole);
   }
   double number = 0;
   const auto [end, code] = std::from_chars(digits.data(), last, number);
   if (code != std::errc() || end != last)
     return ExpressionError(text, column, fmt::format("'{}' is no number", digits));
-  return ParameterValue(number);
+  return Value(number);
 }
 
 std::size_t SymbolLength(std::string_view rest) {

@@ -29,7 +29,7 @@ struct Expression::Node {
   std::size_t column = 0;  // in the text, from 0
   std::string op;
   std::vector<std::string> ops;
-  ParameterValue constant;
+  Value constant;
   std::size_t slot = 0;
   std::vector<std::unique_ptr<Node>> children;
 };
@@ -40,7 +40,7 @@ struct Token {
   enum class Kind { kNumber, kText, kName, kSymbol, kEnd };
   Kind kind = Kind::kEnd;
   std::string text;  // of names, keywords, symbols and strings
-  ParameterValue number;
+  Value number;
   std::size_t column = 0;
 };
 

@@ -230,7 +230,7 @@ Result<NodePtr> Parser::Atom() {
   NodePtr node = Make(Node::Kind::kConstant);
   const Token& token = now();
   if (token.kind == Token::Kind::kNumber || token.kind == Token::Kind::kText) {
-    node->constant = token.kind == Token::Kind::kNumber ? token.number : ParameterValue(token.text);
+    node->constant = token.kind == Token::Kind::kNumber ? token.number : Value(token.text);
     ++at_;
     return node;
   }
@@ -319,14 +319,13 @@ NodePtr Parser::Slot(std::size_t slot) {
 
 Result<NodePtr> Parser::Name() {
   const Token token = now();
-  const auto constant = [&](ParameterValue value) {
+  const auto constant = [&](Value value) {
     NodePtr node = Make(Node::Kind::kConstant);
     node->constant = std::move(value);
     ++at_;
     return node;
   };
-  if (token.text == "True" || token.text == "False")
-    return constant(ParameterValue(token.text == "True"));
+  if (token.text == "True" || token.text == "False") return constant(Value(token.text == "True"));
   const auto slot = SlotOf(token.text);
   if (slot && token.text != mapping_) {
     NodePtr node = Slot(*slot);

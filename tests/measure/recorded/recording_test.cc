@@ -110,7 +110,7 @@ TEST(RecordingTest, ReadsT4) {
   ASSERT_TRUE(recording) << recording.error().message;
   ASSERT_EQ(recording->trials.size(), 3u);
   ASSERT_EQ(recording->parameters.size(), 2u);
-  EXPECT_EQ(Repr(ParameterValue(recording->parameters[0].values)), "[2, 4]");
+  EXPECT_EQ(Repr(Value(recording->parameters[0].values)), "[2, 4]");
   EXPECT_EQ(recording->trials[0].ms, 1.5);
   EXPECT_EQ(recording->trials[0].configuration[0], 1);
   EXPECT_EQ(recording->trials[0].samples_ms, (std::vector<double>{1, 2}));

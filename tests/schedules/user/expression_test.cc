@@ -11,10 +11,9 @@ using testing::HasSubstr;
 
 const std::vector<std::string> kNames = {"x", "y", "z", "name", "sizes"};
 
-Result<ParameterValue> Evaluate(std::string_view text) {
-  const std::vector<ParameterValue> values = {
-      ParameterValue(7), ParameterValue(-3), ParameterValue(0.5), ParameterValue("fast"),
-      ParameterValue(ValueList{ParameterValue(1), ParameterValue(2), ParameterValue(4)})};
+Result<Value> Evaluate(std::string_view text) {
+  const std::vector<Value> values = {Value(7), Value(-3), Value(0.5), Value("fast"),
+                                     Value(ValueList{Value(1), Value(2), Value(4)})};
   KINDRED_TRY(const Expression expression, Expression::Parse(text, kNames));
   return expression.Evaluate(values);
 }

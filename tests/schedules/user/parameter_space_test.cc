@@ -23,7 +23,7 @@ TunableParameter Numbers(std::string name, std::initializer_list<int> numbers) {
 std::vector<TunableParameter> Blocks() {
   return {Numbers("block_x", {16, 32, 64}),
           Numbers("block_y", {1, 2, 4}),
-          {"layout", {ParameterValue("row"), ParameterValue("column")}}};
+          {"layout", {Value("row"), Value("column")}}};
 }
 
 TEST(ParameterSpaceTest, HoldsWhatTheConditionsLeave) {

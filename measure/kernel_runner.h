@@ -26,7 +26,7 @@ struct UserBuffer {
   // with a file's bytes; what is only written is filled with bytes that no kernel computes.
   bool random = false;
   double value = 0;
-  std::string file;  // path; empty: none
+  std::string file = {};  // path; empty: none
 };
 
 struct KernelTask {

@@ -100,8 +100,11 @@ Result<void> KernelSession::Open() {
   KINDRED_TRY(const auto stored_target, log_.FindTarget(target_.id));
   if (stored_target) target_ = *stored_target;
   const json inputs =
-      json::array({{{"kernel", input_.name},
-                    {"key", input_.key.Hex()},
+      json::array({{{"model", input_.name},
+                    {"dims", json::object()},
+                    {"weight", 1},
+                    {"priority", 1},
+                    {"tasks", json::array({json::array({input_.key.Hex(), 1})})},
                     {"space", SpaceToJson(input_.space, input_.spec.space.conditions)}}});
   const json options = {{"searcher", options_.searcher},
                         {"batch", options_.batch},
@@ -167,6 +170,7 @@ TaskRecord KernelSession::TaskRow() const {
   record.workload = report_.key;
   record.name = input_.name;
   record.family = report_.family;
+  record.uses = json::array({{{"model", input_.name}, {"count", 1}, {"runs", 1}}}).dump();
   record.untuned_ns = report_.reference_ns;
   record.untuned = json{{"reference", input_.spec.reference}}.dump();
   return record;

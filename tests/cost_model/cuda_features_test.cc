@@ -112,7 +112,7 @@ TEST(CudaFeatures, AreFiniteForEverySketch) {
       }
     }
   }
-  EXPECT_EQ(sketches.size(), 4u) << "contraction, elementwise, rows, generic";
+  EXPECT_EQ(sketches.size(), 5u) << "contraction, elementwise, rows, window, generic";
 }
 
 TEST(CudaPrior, TilesBeatThePlainProduct) {

@@ -149,7 +149,7 @@ TEST_F(Gpu, KernelsOfEverySketchEqualTheReference) {
       ++sketches[candidates[i].path[0].label];
     }
   }
-  EXPECT_EQ(sketches.size(), 4u) << "contraction, elementwise, rows, generic";
+  EXPECT_EQ(sketches.size(), 5u) << "contraction, elementwise, rows, window, generic";
   for (const auto& [sketch, count] : sketches)
     std::printf("%s: %d schedules\n", sketch.c_str(), count);
   for (const std::string& timer : timers) std::printf("timed by %s\n", timer.c_str());

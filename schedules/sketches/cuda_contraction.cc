@@ -18,6 +18,9 @@ namespace {
 
 using namespace internal;  // NOLINT: the folder's own helpers
 
+constexpr std::int64_t kMostAccesses = 16;
+constexpr std::int64_t kMostUnrolled = 2048;  // multiply-adds of a step: 32 KiB of instructions
+
 struct Setting {
   const char* name;
   std::int64_t CudaContractionPlan::*value;
@@ -96,10 +99,15 @@ class CudaContractionSketch : public Sketch {
       return false;
     const std::int64_t threads = plan.Threads();
     if (threads < target_.gpu.warp || threads > target_.gpu.threads_per_block) return false;
+    if (plan.register_rows * plan.register_columns * plan.k_step > kMostUnrolled) return false;
     const CudaOperand &a = contraction_.A(plan), &b = contraction_.B(plan);
     // A tile twice as long as its side is never needed.
     if (!Needed(plan.block_rows, a.all) || !Needed(plan.block_columns, b.all)) return false;
     if (plan.Async() && !(a.copies && b.copies)) return false;
+    // Each access keeps an address in registers.
+    if (contraction_.Accesses(plan, a, plan.block_rows) > kMostAccesses ||
+        contraction_.Accesses(plan, b, plan.block_columns) > kMostAccesses)
+      return false;
     // More stages than tiles are never filled.
     if (plan.stages > std::max<std::int64_t>(contraction_.Steps(plan), 1)) return false;
     const std::int64_t of_block = target_.gpu.registers_per_sm / threads / 8 * 8;
@@ -124,7 +132,7 @@ class CudaContractionSketch : public Sketch {
     return decision;
   }
 
-  // Of use where the blocks that run at once are a part of all, and read more than L2 holds.
+  // Of use where not all blocks run at once: those that do then share more of what they read.
   Decision Raster(const CudaContractionPlan& plan) const {
     Decision decision{"raster", {1}, {}};
     const std::int64_t down = (contraction_.A(plan).all + plan.block_rows - 1) / plan.block_rows;

@@ -16,7 +16,7 @@
 namespace kindred::internal {
 
 // ptxas may spill this much in a legal schedule: bytes of stores and loads of a kernel.
-inline constexpr std::int64_t kContractionSpillBound = 64;
+inline constexpr std::int64_t kContractionSpillBound = 128;
 
 struct CudaContractionPlan {
   std::int64_t block_rows = 64, block_columns = 64;      // elements of a block's tile
@@ -56,6 +56,9 @@ struct CudaContraction {
   std::int64_t SharedBytes(const CudaContractionPlan& plan) const;
   // 32-bit registers of a thread: sums, fragments, the next tile, addresses.
   std::int64_t Registers(const CudaContractionPlan& plan) const;
+  // Global accesses of a thread for one step of an operand's tile.
+  std::int64_t Accesses(const CudaContractionPlan& plan, const CudaOperand& operand,
+                        std::int64_t tile) const;
   std::int64_t Steps(const CudaContractionPlan& plan) const;
   std::int64_t Blocks(const CudaContractionPlan& plan) const;  // without splits
 };

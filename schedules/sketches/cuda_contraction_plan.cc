@@ -47,14 +47,25 @@ std::int64_t CudaContraction::Registers(const CudaContractionPlan& plan) const {
   const std::int64_t fragments = plan.register_rows + plan.register_columns;
   std::int64_t staged = 0;
   const auto note = [&](const CudaOperand& operand, std::int64_t tile) {
-    const std::int64_t width = operand.Width(tile, plan.k_step, plan.Threads());
-    const std::int64_t accesses = CeilDiv(tile * plan.k_step / width, plan.Threads());
-    // Narrow elements are widened on their way; an access has its address.
-    staged += plan.Async() ? 2 * accesses : accesses * (width * words + 2);
+    const std::int64_t accesses = Accesses(plan, operand, tile);
+    const std::int64_t width =
+        tile * plan.k_step / std::max<std::int64_t>(accesses, 1) / plan.Threads();
+    // Each access has its address and, of several axes, what that is made of.
+    const auto axes = static_cast<std::int64_t>(operand.axes.size() + groups.reduction.size());
+    staged += accesses * (2 + std::max<std::int64_t>(axes - 2, 0));
+    if (!plan.Async()) staged += accesses * std::max<std::int64_t>(width, 1) * words;
   };
   note(A(plan), plan.block_rows);
   note(B(plan), plan.block_columns);
   return (plan.register_rows * plan.register_columns + fragments) * words + staged + 32;
+}
+
+std::int64_t CudaContraction::Accesses(const CudaContractionPlan& plan, const CudaOperand& operand,
+                                       std::int64_t tile) const {
+  // A transposing copy moves one element at a time.
+  const std::int64_t width =
+      plan.Async() && operand.k_is_fast ? 1 : operand.Width(tile, plan.k_step, plan.Threads());
+  return CeilDiv(tile * plan.k_step / width, plan.Threads());
 }
 
 std::int64_t CudaContraction::Steps(const CudaContractionPlan& plan) const {

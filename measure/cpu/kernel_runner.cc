@@ -69,7 +69,7 @@ class CpuKernelRunner final : public KernelRunner {
     return builder_->BuildOne(source, options_.limits.build_timeout_s);
   }
   static KernelCall CallOf(const BuiltKernel& built, const KernelSource& source) {
-    return {built.library, built.entry, built.prepare_entry, source.arguments,
+    return {built.library,          built.entry, built.prepare_entry, source.arguments,
             source.workspace_bytes, {}};
   }
 

@@ -35,6 +35,15 @@ TEST(CudaContraction, EqualsTheInterpreter) {
       Parse("convolution",
             "input X: f32[2,5,9,11]\nweight W: f32[7,5,3,3]\n"
             "output Y[n,o,y=9,x=11] = sum[c,r,s](padded(X[n,c,y+r-1,x+s-1], 0) * W[o,c,r,s])\n"),
+      Parse("aligned_with_prologue",
+            "input A: f32[64,72]\ninput B: f32[72,64]\nR[i,k] = max(A[i,k], 0) + 0.5\n"
+            "P[i,j] = sum[k](R[i,k] * B[k,j])\noutput C[i,j] = P[i,j] * 2\n"),
+      Parse("long_reduction",
+            "input A: f32[9,400]\ninput B: f32[400,12]\ninput c: f32[12]\n"
+            "P[i,j] = sum[k](A[i,k] * B[k,j])\noutput C[i,j] = P[i,j] + c[j]\n"),
+      Parse("convolution_nhwc",
+            "input X: f32[1,7,9,8]\nweight W: f32[3,3,8,12]\n"
+            "output Y[n,y=7,x=9,o] = sum[r,s,c](padded(X[n,y+r-1,x+s-1,c], 0) * W[r,s,c,o])\n"),
       Parse("double",
             "input A: f64[20,33]\ninput B: f64[33,18]\n"
             "output C[i,j] = sum[k](A[i,k] * B[k,j])\n"),
@@ -45,6 +54,59 @@ TEST(CudaContraction, EqualsTheInterpreter) {
         << w.name;
   EXPECT_THAT(DifferentialTest(workloads, target, {.paths_per_sketch = 6, .sketch = "contraction"}),
               ::testing::IsEmpty());
+}
+
+// Whether a random schedule's text has `needed`.
+bool SomeHas(const Workload& w, const std::string& needed) {
+  const auto space = MakeSpace(w, *NamedCudaTarget("h200"));
+  for (const Path& path : RandomPaths(*space, 200, 3))
+    if (path[0].label == "contraction" &&
+        EmitCuda(*space->Lower(path)->program, w).code.find(needed) != std::string::npos)
+      return true;
+  return false;
+}
+
+TEST(CudaContraction, MovesWhatIsAlignedInVectors) {
+  const char* product =
+      "input A: f32[4096,4096]\ninput B: f32[4096,4096]\n"
+      "output C[i,j] = sum[k](A[i,k] * B[k,j])\n";
+  const Workload aligned = Parse("aligned", product);
+  for (const char* needed : {"kd_load<4>(tensor0", "kd_load<4>(tensor1", "kd_load<4>(a_tile",
+                             "kd_load<4>(b_tile", "kd_store(b_tile", "kd_store(tensor2",
+                             "kd_cp_async<4>(a_tile", "kd_cp_async<16>(b_tile", "const int band"})
+    EXPECT_TRUE(SomeHas(aligned, needed)) << needed;
+  const Workload odd = Parse("odd",
+                             "input A: f32[68,45]\ninput B: f32[45,71]\n"
+                             "output C[i,j] = sum[k](A[i,k] * B[k,j])\n");
+  for (const char* wrong : {"kd_load<4>(tensor0", "kd_load<2>(tensor0", "kd_store(tensor2",
+                            "kd_cp_async<16>", "kd_cp_async<8>"})
+    EXPECT_FALSE(SomeHas(odd, wrong)) << wrong;
+}
+
+TEST(CudaContraction, SplitsLongReductionsOfFewBlocks) {
+  EXPECT_TRUE(SomeHas(Parse("few",
+                            "input A: f32[64,4096]\ninput B: f32[4096,64]\n"
+                            "output C[i,j] = sum[k](A[i,k] * B[k,j])\n"),
+                      "partial"));
+  EXPECT_FALSE(SomeHas(Parse("many",
+                             "input A: f32[8192,256]\ninput B: f32[256,8192]\n"
+                             "output C[i,j] = sum[k](A[i,k] * B[k,j])\n"),
+                       "partial"));
+}
+
+TEST(CudaContraction, StagesBeforeTheProductCanBeFused) {
+  const Workload w = Parse("fused",
+                           "input A: f32[64,64]\ninput B: f32[64,64]\nR[i,k] = max(A[i,k], 0)\n"
+                           "output C[i,j] = sum[k](R[i,k] * B[k,j])\n");
+  const auto space = MakeSpace(w, *NamedCudaTarget("h200"));
+  for (const auto& [prologue, launches] : {std::pair{"fused", 1u}, std::pair{"apart", 2u}}) {
+    const auto path =
+        PathFromJson(*space, std::string(R"({"sketch":"contraction","prologue":")") + prologue +
+                                 R"(","block_rows":32,"block_columns":32,"register_rows":4,)"
+                                 R"("register_columns":4,"k_step":16,"stages":2})");
+    ASSERT_TRUE(path) << path.error().message;
+    EXPECT_EQ(EmitCuda(*space->Lower(*path)->program, w).steps.size(), launches);
+  }
 }
 
 // Replaces the barriers of a product's first schedule.

@@ -87,6 +87,21 @@ TEST_F(CheckProgramTest, StackAndUnrollingHaveLimits) {
   EXPECT_THAT(Complaint(Store(memory_, IntExpr(0), Zero())), testing::HasSubstr("64 KiB"));
 }
 
+TEST_F(CheckProgramTest, CopiesGoToSharedMemory) {
+  const int shared = program_.AddBuffer({"tile", DataType::kF32, 64, Scope::kShared, -1, ""});
+  const auto copy = [&](int to, const ExprPtr& from, int elements) {
+    return For(
+        i_, IntExpr(32), LoopKind::kThread,
+        Block({CopyAsync(to, IntExpr(0), from, nullptr, elements), CommitCopies(), WaitCopies(0)}));
+  };
+  const ExprPtr load = LoadExpr(memory_, {IntExpr(0)}, DataType::kF32);
+  EXPECT_EQ(Complaint(copy(shared, load, 4)), "");
+  EXPECT_THAT(Complaint(copy(memory_, load, 4)), testing::HasSubstr("shared memory"));
+  EXPECT_THAT(Complaint(copy(shared, load, 3)), testing::HasSubstr("12 bytes"));
+  EXPECT_THAT(Complaint(copy(shared, Zero(), 4)), testing::HasSubstr("of a load"));
+  EXPECT_THAT(Complaint(CommitCopies()), testing::HasSubstr("outside of thread loops"));
+}
+
 TEST(Program, WorkspaceIsAligned) {
   Program p;
   p.AddBuffer({"a", DataType::kF32, 3, Scope::kWorkspace, -1, ""});

@@ -210,19 +210,23 @@ std::string Pooling(std::string_view type, bool large, Random& random) {
 }  // namespace
 
 const std::vector<CampaignForm>& CampaignForms() {
-  static const std::vector<CampaignForm> forms = {
-      {"contraction", "gemm", &Gemm},
-      {"contraction", "batched", &Batched},
-      {"contraction", "conv_nchw", &ConvolutionNchw},
-      {"contraction", "conv_nhwc", &ConvolutionNhwc},
-      {"contraction", "einsum", &Einsum},
-      {"rows", "softmax", &Softmax, true},
-      {"rows", "reduction", &Reduction},
-      {"elementwise", "pointwise", &Pointwise},
-      {"elementwise", "transpose", &Transpose},
-      {"generic", "pooling", &Pooling},
-      {"generic", "einsum", &Einsum},
-  };
+  static const std::vector<CampaignForm> forms = [] {
+    std::vector<CampaignForm> all = {
+        {"contraction", "gemm", &Gemm},
+        {"contraction", "batched", &Batched},
+        {"contraction", "conv_nchw", &ConvolutionNchw},
+        {"contraction", "conv_nhwc", &ConvolutionNhwc},
+        {"contraction", "einsum", &Einsum},
+        {"rows", "softmax", &Softmax, true},
+        {"rows", "reduction", &Reduction},
+        {"elementwise", "pointwise", &Pointwise},
+        {"elementwise", "transpose", &Transpose},
+        {"generic", "pooling", &Pooling},
+        {"generic", "einsum", &Einsum},
+    };
+    all.insert(all.end(), MemoryBoundForms().begin(), MemoryBoundForms().end());
+    return all;
+  }();
   return forms;
 }
 

@@ -17,6 +17,7 @@ struct CampaignForm {
   bool floats_only = false;
 };
 
-const std::vector<CampaignForm>& CampaignForms();
+const std::vector<CampaignForm>& CampaignForms();     // all
+const std::vector<CampaignForm>& MemoryBoundForms();  // those of memory_workloads.cc
 
 }  // namespace kindred::bench

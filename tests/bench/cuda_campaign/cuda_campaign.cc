@@ -12,10 +12,12 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -36,11 +38,10 @@ using nlohmann::ordered_json;
 constexpr int kNotTested = 77;  // what ctest takes for "skipped"
 
 struct Options {
-  std::vector<std::string> sketches = {"contraction", "rows", "elementwise", "generic"};
+  std::vector<std::string> sketches = {"contraction", "rows", "elementwise", "window", "generic"};
   std::vector<std::string> types = {"f32", "f64", "f16", "bf16", "i8", "i32"};
   std::vector<std::string> forms;  // empty: all
   std::vector<std::string> devices = {"h200", "a100", "rtx4090", "b200"};
-  std::string cache = (std::filesystem::temp_directory_path() / "kindred-cuda-campaign").string();
   std::string json;
   std::uint64_t seed = 0;
   int count = 200, per_workload = 5, jobs = 2;
@@ -120,7 +121,7 @@ double Quantile(std::vector<double> values, double q) {
 
 // `count` different schedules of the form, each compiled for one of the devices.
 Result<void> Build(const Options& options, const CampaignForm& form, const std::string& program,
-                   int* failed, ordered_json* rows) {
+                   const std::string& cache, int* failed, ordered_json* rows) {
   Random random(DeriveSeed(options.seed, std::string(form.sketch) + std::string(form.name)));
   std::int64_t kernels = 0, rejected = 0, spilling = 0, past_bound = 0, most_spilled = 0;
   std::vector<double> build_ms, registers;
@@ -131,7 +132,7 @@ Result<void> Build(const Options& options, const CampaignForm& form, const std::
     const auto target = NamedCudaTarget(options.devices[d]);
     if (!target)
       return BadInput(options.devices[d] + " is no device; known are " + KnownCudaTargets());
-    auto builder = NvrtcBuilder::Make({.cache_directory = options.cache,
+    auto builder = NvrtcBuilder::Make({.cache_directory = cache,
                                        .architecture = target->gpu.arch,
                                        .program = program,
                                        .jobs = options.jobs});
@@ -210,6 +211,12 @@ Result<void> Build(const Options& options, const CampaignForm& form, const std::
 Result<int> Run(const Options& options, bool build, const std::string& program) {
   ordered_json rows = ordered_json::array();
   int failed = 0;
+  std::string cache = (std::filesystem::temp_directory_path() / "kindred-campaign-XXXXXX").string();
+  if (build && mkdtemp(cache.data()) == nullptr) return Environment("no temporary directory");
+  const std::shared_ptr<void> removed(nullptr, [&](void*) {
+    std::error_code ignored;
+    if (build) std::filesystem::remove_all(cache, ignored);
+  });
   for (const std::string& sketch : options.sketches) {
     if (!build) {
       for (const std::string& type : options.types)
@@ -218,7 +225,7 @@ Result<int> Run(const Options& options, bool build, const std::string& program) 
       continue;
     }
     for (const CampaignForm& form : FormsOf(options, sketch)) {
-      KINDRED_CHECK(Build(options, form, program, &failed, &rows));
+      KINDRED_CHECK(Build(options, form, program, cache, &failed, &rows));
     }
   }
   const ordered_json all = {
@@ -238,7 +245,8 @@ int Main(int argc, char** argv) {
   CLI::App* build = app.add_subcommand("build", "compile with NVRTC");
   bool rotate = false;
   for (CLI::App* command : {emulate, build}) {
-    command->add_option("--sketch", options.sketches, "contraction rows elementwise generic");
+    command->add_option("--sketch", options.sketches,
+                        "contraction rows elementwise window generic");
     command->add_option("--type", options.types, "of the elements: f32 f64 f16 bf16 i8 i32");
     command->add_option("--form", options.forms, "of the workloads: gemm, conv_nhwc, ...");
     command->add_option("--seed", options.seed);
@@ -249,7 +257,6 @@ int Main(int argc, char** argv) {
     command->add_option("--json", options.json, "instead of standard output");
   }
   build->add_option("--jobs", options.jobs, "builders");
-  build->add_option("--cache", options.cache, "directory of cubins");
   build->add_option("--spill-bound", options.spill_bound, "bytes of stores and loads");
   CLI11_PARSE(app, argc, argv);
   if (rotate) {

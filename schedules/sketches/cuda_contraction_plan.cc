@@ -57,7 +57,10 @@ std::int64_t CudaContraction::Registers(const CudaContractionPlan& plan) const {
   };
   note(A(plan), plan.block_rows);
   note(B(plan), plan.block_columns);
-  return (plan.register_rows * plan.register_columns + fragments) * words + staged + 32;
+  // At the end, of several axes, each column has its index and what is loaded and asked of that.
+  const std::int64_t ends = groups.columns.size() > 1 ? 3 * plan.register_columns : 0;
+  const std::int64_t sums = plan.register_rows * plan.register_columns * words;
+  return sums + std::max(fragments * words + staged, ends) + 32;
 }
 
 std::int64_t CudaContraction::Accesses(const CudaContractionPlan& plan, const CudaOperand& operand,

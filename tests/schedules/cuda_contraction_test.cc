@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "schedules/canonical.h"
 #include "schedules/cuda_targets.h"
 #include "schedules/emit_cuda.h"
@@ -132,6 +134,28 @@ std::optional<cuda_emulation::Mistake> Found(const std::string& barrier) {
   }
   ADD_FAILURE() << "no schedule of the sketch";
   return std::nullopt;
+}
+
+// 512 threads have 128 registers each: 64 sums leave too few for 16 columns with two indices each.
+TEST(CudaContraction, ColumnsOfSeveralAxesCountTheirIndices) {
+  const auto register_rows = [](const std::string& text) {
+    const Workload workload = Parse("columns", text);
+    const auto space = MakeSpace(workload, *NamedCudaTarget("rtx4090"));
+    const Decision sketch = *space->Next({});
+    const auto found = std::find(sketch.labels.begin(), sketch.labels.end(), "contraction");
+    EXPECT_NE(found, sketch.labels.end());
+    const std::int64_t option =
+        sketch.options[static_cast<std::size_t>(found - sketch.labels.begin())];
+    const Path path = {
+        {sketch.name, option, "contraction"}, {"block_rows", 256, ""}, {"block_columns", 128, ""}};
+    return space->Next(path)->options;
+  };
+  EXPECT_THAT(register_rows("input A: bf16[448,8]\ninput B: bf16[96,8,6]\n"
+                            "output Y[i,j,l] = sum[k](A[i,k] * B[j,k,l])\n"),
+              testing::AllOf(testing::Contains(8), testing::Not(testing::Contains(4))));
+  EXPECT_THAT(register_rows("input A: bf16[448,8]\ninput B: bf16[8,576]\n"
+                            "output Y[i,j] = sum[k](A[i,k] * B[k,j])\n"),
+              testing::Contains(4));
 }
 
 TEST(CudaContraction, AMissingBarrierIsFound) {

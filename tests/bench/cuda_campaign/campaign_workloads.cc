@@ -204,7 +204,11 @@ std::string Pooling(std::string_view type, bool large, Random& random) {
   return fmt::format(
       "input X: {0}[1,{1},{2},{2}]\n"
       "output Y[n,c,y={2},x={2}] = max[r=3,s=3](padded(X[n,c,y+r-1,x+s-1], {3}))\n",
-      type, channels, side, IsIntegerName(type) ? "-100" : "-inf");
+      type, channels, side,
+      type == "u8"          ? "u8(0)"
+      : type == "f8e4m3"    ? "-448"
+      : IsIntegerName(type) ? "-100"
+                            : "-inf");
 }
 
 }  // namespace

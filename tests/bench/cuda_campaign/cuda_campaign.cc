@@ -39,7 +39,8 @@ constexpr int kNotTested = 77;  // what ctest takes for "skipped"
 
 struct Options {
   std::vector<std::string> sketches = {"contraction", "rows", "elementwise", "window", "generic"};
-  std::vector<std::string> types = {"f32", "f64", "f16", "bf16", "i8", "i32"};
+  std::vector<std::string> types = {"f32",    "f64", "f16", "bf16", "f8e4m3",
+                                    "f8e5m2", "i8",  "u8",  "i32",  "i64"};
   std::vector<std::string> forms;  // empty: all
   std::vector<std::string> devices = {"h200", "a100", "rtx4090", "b200"};
   std::string json;
@@ -149,7 +150,7 @@ Result<void> Build(const Options& options, const CampaignForm& form, const std::
     for (int draw = 0; draw < 20 * wanted && static_cast<int>(sources.size()) < wanted; ++draw) {
       const std::string& type =
           options.types[static_cast<std::size_t>(draw) % options.types.size()];
-      if (form.floats_only && type[0] == 'i') continue;
+      if (form.floats_only && (type[0] == 'i' || type[0] == 'u')) continue;
       const auto schedules = RandomSchedules::Draw(form, type, true, *target, random);
       if (!schedules) continue;
       for (int i = 0; i < options.per_workload && static_cast<int>(sources.size()) < wanted; ++i) {
@@ -247,7 +248,7 @@ int Main(int argc, char** argv) {
   for (CLI::App* command : {emulate, build}) {
     command->add_option("--sketch", options.sketches,
                         "contraction rows elementwise window generic");
-    command->add_option("--type", options.types, "of the elements: f32 f64 f16 bf16 i8 i32");
+    command->add_option("--type", options.types, "of the elements: f32, f8e4m3, i8, ...");
     command->add_option("--form", options.forms, "of the workloads: gemm, conv_nhwc, ...");
     command->add_option("--seed", options.seed);
     command->add_flag("--rotate", rotate, "a seed of the day");

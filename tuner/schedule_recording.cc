@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "measure/recorded/recording.h"
+#include "measure/timing.h"
 #include "schedules/target_json.h"
 #include "schedules/text_form.h"
 #include "tuner/record_mapping.h"
@@ -23,12 +24,6 @@ using nlohmann::ordered_json;
 
 constexpr char kFormat[] = "kindred-schedules";
 constexpr int kVersion = 1;
-
-double MedianOf(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const std::size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
-}
 
 // Fastest first, what failed last.
 bool Before(const RecordedSchedule& a, const RecordedSchedule& b) {
@@ -56,7 +51,7 @@ Result<std::vector<RecordedSchedule>> Joined(const std::vector<TrialRecord>& tri
       continue;
     }
     known.samples.insert(known.samples.end(), outcome.samples.begin(), outcome.samples.end());
-    known.median_ns = MedianOf(known.samples);
+    known.median_ns = Median(known.samples);
   }
   std::vector<RecordedSchedule> schedules;
   for (auto& [key, schedule] : by_program) schedules.push_back(std::move(schedule));
@@ -99,7 +94,7 @@ Result<RecordedSchedule> FromJson(const ordered_json& in, const std::string& pat
       std::any_of(one.outcome.samples.begin(), one.outcome.samples.end(),
                   [](double ns) { return !(ns > 0); }))
     return BadInput(path + ": a schedule with the status '" + status + "' has no times above 0");
-  one.outcome.median_ns = MedianOf(one.outcome.samples);
+  one.outcome.median_ns = Median(one.outcome.samples);
   one.outcome.validated = true;
   return one;
 }

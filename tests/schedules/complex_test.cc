@@ -10,20 +10,14 @@
 #include "schedules/lower_naive.h"
 #include "schedules/text_form.h"
 #include "tests/schedules/compile_and_run.h"
+#include "tests/schedules/parse_canonical.h"
 
 #include <nlohmann/json.hpp>
 
 namespace kindred {
 namespace {
 
-Workload Parse(const std::string& name, const std::string& text) {
-  auto workload = ParseWorkload(text, name);
-  EXPECT_TRUE(workload.has_value()) << name << (workload ? "" : workload.error().message);
-  if (!workload) return {};
-  Workload w = Canonicalize(*workload).workload;
-  w.name = name;
-  return w;
-}
+using test::ParseCanonical;
 
 std::string ErrorOf(const std::string& body) {
   const auto w =
@@ -100,53 +94,57 @@ TEST(Complex, OperationsAreCountedAsReal) {
 
 std::vector<Workload> Workloads() {
   return {
-      Parse("gemm",
-            "input A: c64[11,21]\nweight B: c64[21,35]\noutput C[m,n] = sum[k](A[m,k] * B[k,n])\n"),
-      Parse("gemm_transposed",
-            "input A: c64[7,21]\ninput B: c64[19,21]\ninput d: c64[19]\n"
-            "output C[m,n] = sum[k](A[m,k] * B[n,k]) * 0.5 + d[n]\n"),
-      Parse("gemm_conjugate",
-            "input A: c64[6,9]\ninput B: c64[6,17]\n"
-            "output C[m,n] = sum[k](conj(A[k,m]) * B[k,n])\n"),
-      Parse("gemm_with_reals",
-            "input A: f32[6,9]\ninput B: c64[9,17]\n"
-            "output C[m,n] = sum[k](A[m,k] * B[k,n])\n"),
-      Parse("batched",
-            "input A: c64[3,5,8]\ninput B: c64[3,8,18]\n"
-            "output C[b,m,n] = sum[k](A[b,m,k] * B[b,k,n])\n"),
-      Parse("convolution",
-            "input X: c64[1,2,6,9]\nweight W: c64[3,2,3,3]\n"
-            "output Y[n,o,y=6,x=9] = "
-            "sum[c,r,s](padded(X[n,c,y+r-1,x+s-1], 0) * W[o,c,r,s])\n"),
-      Parse("pointwise",
-            "input A: c64[5,37]\ninput B: c64[5,37]\ninput s: f32[37]\n"
-            "output P[i,j] = A[i,j] * B[i,j] + A[i,j]\noutput Q[i,j] = A[i,j] / B[i,j] * s[j]\n"
-            "output R[i,j] = conj(A[i,j]) - s[j] * B[i,j] * A[i,j]\n"
-            "output S[i,j] = -A[i,j] / s[j] * complex(0.5, -2) + 3\n"),
-      Parse("parts",
-            "input Z: c64[5,37]\noutput M[i,j] = abs(Z[i,j])\n"
-            "output T[i,j] = complex(imag(Z[i,j]) * 2, sqrt(real(Z[i,j])))\n"),
-      Parse("butterfly",
-            "input X: c64[4,2,16]\ninput X2: c64[16]\n"
-            "output Y[b,h=2,i] = X[b,0,i] + select(h == 0, 1.0, -1.0) * X2[i] * "
-            "X[b,1,i]\n"),
-      Parse("dft",
-            "input X: c64[3,12]\n"
-            "output Y[b,f=12] = sum[t](X[b,t] * complex(cos(-0.5235988 * f32(f * t % 12)), "
-            "sin(-0.5235988 * f32(f * t % 12))))\n"),
-      Parse("sums",
-            "input X: c64[5,61]\noutput S[i] = sum[k](X[i,k])\n"
-            "output D[i] = sum[k](conj(X[i,k]) * X[i,k])\n"),
-      Parse("sum_leading", "input X: c64[9,21]\noutput S[j] = sum[i](X[i,j])\n"),
-      Parse("transpose", "input X: c64[17,21]\noutput Y[j,i] = conj(X[i,j])\n"),
-      Parse("select",
-            "input M: bool[3,20]\ninput X: c64[3,20]\ninput Z: c64[20]\n"
-            "output Y[i,j] = select(M[i,j], X[i,j], Z[j] * 0.25)\n"
-            "output P[i,j=22] = padded(X[i,j-1], 1)\n"),
-      Parse("gather", "input J: i32[6]\nweight E: c64[9,20]\noutput Y[t,f] = E[J[t],f] * 2\n"),
-      Parse("chain",
-            "input X: c64[4,18]\nT[i,j] = X[i,j] * X[i,j]\nA[i] = sum[j](T[i,j])\n"
-            "output Y[i,j] = T[i,j] / A[i]\n"),
+      ParseCanonical(
+          "gemm",
+          "input A: c64[11,21]\nweight B: c64[21,35]\noutput C[m,n] = sum[k](A[m,k] * B[k,n])\n"),
+      ParseCanonical("gemm_transposed",
+                     "input A: c64[7,21]\ninput B: c64[19,21]\ninput d: c64[19]\n"
+                     "output C[m,n] = sum[k](A[m,k] * B[n,k]) * 0.5 + d[n]\n"),
+      ParseCanonical("gemm_conjugate",
+                     "input A: c64[6,9]\ninput B: c64[6,17]\n"
+                     "output C[m,n] = sum[k](conj(A[k,m]) * B[k,n])\n"),
+      ParseCanonical("gemm_with_reals",
+                     "input A: f32[6,9]\ninput B: c64[9,17]\n"
+                     "output C[m,n] = sum[k](A[m,k] * B[k,n])\n"),
+      ParseCanonical("batched",
+                     "input A: c64[3,5,8]\ninput B: c64[3,8,18]\n"
+                     "output C[b,m,n] = sum[k](A[b,m,k] * B[b,k,n])\n"),
+      ParseCanonical("convolution",
+                     "input X: c64[1,2,6,9]\nweight W: c64[3,2,3,3]\n"
+                     "output Y[n,o,y=6,x=9] = "
+                     "sum[c,r,s](padded(X[n,c,y+r-1,x+s-1], 0) * W[o,c,r,s])\n"),
+      ParseCanonical(
+          "pointwise",
+          "input A: c64[5,37]\ninput B: c64[5,37]\ninput s: f32[37]\n"
+          "output P[i,j] = A[i,j] * B[i,j] + A[i,j]\noutput Q[i,j] = A[i,j] / B[i,j] * s[j]\n"
+          "output R[i,j] = conj(A[i,j]) - s[j] * B[i,j] * A[i,j]\n"
+          "output S[i,j] = -A[i,j] / s[j] * complex(0.5, -2) + 3\n"),
+      ParseCanonical("parts",
+                     "input Z: c64[5,37]\noutput M[i,j] = abs(Z[i,j])\n"
+                     "output T[i,j] = complex(imag(Z[i,j]) * 2, sqrt(real(Z[i,j])))\n"),
+      ParseCanonical("butterfly",
+                     "input X: c64[4,2,16]\ninput X2: c64[16]\n"
+                     "output Y[b,h=2,i] = X[b,0,i] + select(h == 0, 1.0, -1.0) * X2[i] * "
+                     "X[b,1,i]\n"),
+      ParseCanonical(
+          "dft",
+          "input X: c64[3,12]\n"
+          "output Y[b,f=12] = sum[t](X[b,t] * complex(cos(-0.5235988 * f32(f * t % 12)), "
+          "sin(-0.5235988 * f32(f * t % 12))))\n"),
+      ParseCanonical("sums",
+                     "input X: c64[5,61]\noutput S[i] = sum[k](X[i,k])\n"
+                     "output D[i] = sum[k](conj(X[i,k]) * X[i,k])\n"),
+      ParseCanonical("sum_leading", "input X: c64[9,21]\noutput S[j] = sum[i](X[i,j])\n"),
+      ParseCanonical("transpose", "input X: c64[17,21]\noutput Y[j,i] = conj(X[i,j])\n"),
+      ParseCanonical("select",
+                     "input M: bool[3,20]\ninput X: c64[3,20]\ninput Z: c64[20]\n"
+                     "output Y[i,j] = select(M[i,j], X[i,j], Z[j] * 0.25)\n"
+                     "output P[i,j=22] = padded(X[i,j-1], 1)\n"),
+      ParseCanonical("gather",
+                     "input J: i32[6]\nweight E: c64[9,20]\noutput Y[t,f] = E[J[t],f] * 2\n"),
+      ParseCanonical("chain",
+                     "input X: c64[4,18]\nT[i,j] = X[i,j] * X[i,j]\nA[i] = sum[j](T[i,j])\n"
+                     "output Y[i,j] = T[i,j] / A[i]\n"),
   };
 }
 
@@ -178,9 +176,9 @@ TEST(Complex, PlainNestsAgreeWithTheInterpreter) {
 }
 
 TEST(Complex, ProductsAreTwoMultiplyAdds) {
-  const Workload w =
-      Parse("gemm",
-            "input A: c64[64,64]\nweight B: c64[64,64]\noutput C[m,n] = sum[k](A[m,k] * B[k,n])\n");
+  const Workload w = ParseCanonical(
+      "gemm",
+      "input A: c64[64,64]\nweight B: c64[64,64]\noutput C[m,n] = sum[k](A[m,k] * B[k,n])\n");
   const auto space = MakeSpace(w, test::TestTarget());
   ASSERT_THAT(space->Next({})->labels, testing::Contains("contraction"));
   Path path = {{"sketch", 3, "contraction"}};

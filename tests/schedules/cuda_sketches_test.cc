@@ -16,6 +16,7 @@
 #include "schedules/text_form.h"
 #include "tests/cuda_emulation/emulation.h"
 #include "tests/schedules/compile_and_run.h"
+#include "tests/schedules/parse_canonical.h"
 #include "tests/schedules/sample_workloads.h"
 
 namespace kindred::test {
@@ -23,18 +24,10 @@ namespace {
 
 using cuda_emulation::Mistake;
 
-Workload Parse(const std::string& name, const std::string& text) {
-  auto workload = ParseWorkload(text, name);
-  EXPECT_TRUE(workload) << (workload ? "" : workload.error().message);
-  Workload canonical = workload ? Canonicalize(*workload).workload : Workload{};
-  canonical.name = name;
-  return canonical;
-}
-
 TEST(CudaSketches, EqualTheInterpreter) {
   std::vector<Workload> workloads;
   for (const SampleWorkload& sample : SmallWorkloads())
-    workloads.push_back(Parse(sample.name, sample.text));
+    workloads.push_back(ParseCanonical(sample.name, sample.text));
   const auto complaints =
       DifferentialTest(workloads, *NamedCudaTarget("h200"), {.paths_per_sketch = 2});
   EXPECT_THAT(complaints, ::testing::IsEmpty());
@@ -46,19 +39,22 @@ TEST(CudaSketches, NvrtcCompilesThemWithoutSpills) {
   const auto nvrtc = Nvrtc::Load();
   if (!nvrtc) GTEST_SKIP() << "not tested, there is no NVRTC: " << nvrtc.error().message;
   const std::pair<std::string, Workload> samples[] = {
-      {"elementwise", Parse("mixed",
-                            "input X: f16[4099,1023]\ninput b: f32[1023]\n"
-                            "output Y: f16[i,j] = f16(X[i,j] * b[j])\n")},
-      {"elementwise", Parse("transpose", "input X: f32[4096,1000]\noutput Y[j,i] = X[i,j]\n")},
-      {"rows", Parse("softmax",
-                     "input X: f16[4096,2048]\nM[i] = max[j](X[i,j])\n"
-                     "E[i,j] = exp(X[i,j] - M[i])\nS[i] = sum[j](E[i,j])\n"
-                     "output Y: f16[i,j] = E[i,j] / S[i]\n")},
-      {"rows", Parse("columns", "input X: f32[8192,1000]\noutput Y[j] = sum[i](X[i,j])\n")},
-      {"window", Parse("depthwise",
-                       "input X: f16[8,56,56,96]\nweight W: f16[3,3,96]\n"
-                       "output Y[n,y=56,x=56,c] = sum[r,s](padded(X[n,y+r-1,x+s-1,c], 0) * "
-                       "W[r,s,c])\n")},
+      {"elementwise", ParseCanonical("mixed",
+                                     "input X: f16[4099,1023]\ninput b: f32[1023]\n"
+                                     "output Y: f16[i,j] = f16(X[i,j] * b[j])\n")},
+      {"elementwise",
+       ParseCanonical("transpose", "input X: f32[4096,1000]\noutput Y[j,i] = X[i,j]\n")},
+      {"rows", ParseCanonical("softmax",
+                              "input X: f16[4096,2048]\nM[i] = max[j](X[i,j])\n"
+                              "E[i,j] = exp(X[i,j] - M[i])\nS[i] = sum[j](E[i,j])\n"
+                              "output Y: f16[i,j] = E[i,j] / S[i]\n")},
+      {"rows",
+       ParseCanonical("columns", "input X: f32[8192,1000]\noutput Y[j] = sum[i](X[i,j])\n")},
+      {"window",
+       ParseCanonical("depthwise",
+                      "input X: f16[8,56,56,96]\nweight W: f16[3,3,96]\n"
+                      "output Y[n,y=56,x=56,c] = sum[r,s](padded(X[n,y+r-1,x+s-1,c], 0) * "
+                      "W[r,s,c])\n")},
   };
   const std::pair<const char*, const char*> devices[] = {{"a100", "sm_80"}, {"h200", "sm_90a"}};
   for (const auto& [device, architecture] : devices) {
@@ -117,14 +113,15 @@ std::optional<Mistake> FoundIn(KernelSource source, const Workload& workload,
 }
 
 TEST(CudaSketches, AMissingBarrierIsFound) {
-  const Workload w = Parse("transpose", "input X: f32[100,70]\noutput Y[i,j] = X[j,i] * 2\n");
+  const Workload w =
+      ParseCanonical("transpose", "input X: f32[100,70]\noutput Y[i,j] = X[j,i] * 2\n");
   const KernelSource source = FirstWith(w, "elementwise", "kd_syncthreads();");
   EXPECT_EQ(FoundIn(source, w, "kd_syncthreads();", "kd_syncthreads();"), std::nullopt);
   EXPECT_NE(FoundIn(source, w, "kd_syncthreads();", ""), std::nullopt);
 }
 
 TEST(CudaSketches, AnOffByOneTailIsFound) {
-  const Workload w = Parse("tail", "input X: f32[4099]\noutput Y[i] = X[i] * 2\n");
+  const Workload w = ParseCanonical("tail", "input X: f32[4099]\noutput Y[i] = X[i] * 2\n");
   const KernelSource source = FirstWith(w, "generic", " < 4099");
   EXPECT_EQ(FoundIn(source, w, " < 4099", " <= 4098"), std::nullopt);
   EXPECT_EQ(FoundIn(source, w, " < 4099", " <= 4099"), Mistake::kOutOfBounds);

@@ -12,20 +12,13 @@
 #include "schedules/canonical.h"
 #include "schedules/text_form.h"
 #include "tests/schedules/compile_and_run.h"
+#include "tests/schedules/parse_canonical.h"
 
 namespace kindred {
 namespace {
 
 using test::Bytes;
-
-Workload Parse(const std::string& name, const std::string& text) {
-  auto workload = ParseWorkload(text, name);
-  EXPECT_TRUE(workload.has_value()) << name << (workload ? "" : workload.error().message);
-  if (!workload) return {};
-  Workload w = Canonicalize(*workload).workload;
-  w.name = name;
-  return w;
-}
+using test::ParseCanonical;
 
 Bytes BytesOf(const std::vector<float>& values) {
   Bytes bytes(values.size() * sizeof(float));
@@ -86,8 +79,9 @@ const DataType kTypes[] = {DataType::kF8E4M3, DataType::kF8E5M2, DataType::kBF16
 TEST(NarrowFloats, EveryNumberIsReadAsItIs) {
   for (const DataType type : kTypes) {
     const int count = 1 << (8 * ByteSize(type));
-    const Workload w = Parse("read", "input X: " + std::string(Name(type)) + "[" +
-                                         std::to_string(count) + "]\noutput Y[i] = f32(X[i])\n");
+    const Workload w =
+        ParseCanonical("read", "input X: " + std::string(Name(type)) + "[" + std::to_string(count) +
+                                   "]\noutput Y[i] = f32(X[i])\n");
     Bytes codes(static_cast<std::size_t>(count * ByteSize(type)));
     for (int i = 0; i < count; ++i)
       std::memcpy(codes.data() + i * ByteSize(type), &i, static_cast<std::size_t>(ByteSize(type)));
@@ -114,8 +108,9 @@ TEST(NarrowFloats, EveryNumberIsReadAsItIs) {
 TEST(NarrowFloats, StoresRoundToNearestEven) {
   for (const DataType type : kTypes) {
     const std::vector<float> x = AroundEveryNumber(type);
-    const Workload w = Parse("store", "input X: f32[" + std::to_string(x.size()) + "]\noutput Y: " +
-                                          std::string(Name(type)) + "[i] = X[i]\n");
+    const Workload w =
+        ParseCanonical("store", "input X: f32[" + std::to_string(x.size()) +
+                                    "]\noutput Y: " + std::string(Name(type)) + "[i] = X[i]\n");
     test::KernelBatch batch(test::TestTarget(), "");
     AddKernels(batch, w);
     const auto built = batch.Build();
@@ -137,32 +132,36 @@ TEST(NarrowFloats, StoresRoundToNearestEven) {
 
 std::vector<Workload> Workloads(const std::string& t) {
   return {
-      Parse("quantise_" + t,
-            "input X: f32[5,37]\ninput s: f32[5]\noutput Q: " + t + "[i,j] = X[i,j] * s[i]\n"),
-      Parse("dequantise_" + t,
-            "input Q: " + t + "[5,37]\ninput s: f32[5]\noutput Y[i,j] = f32(Q[i,j]) * s[i]\n"),
-      Parse("gemm_" + t, "input A: " + t + "[11,21]\nweight B: " + t +
-                             "[21,35]\noutput Y[m,n] = sum[k](A[m,k] * B[k,n])\n"),
-      Parse("gemm_to_" + t, "input A: " + t + "[7,21]\ninput B: " + t + "[19,21]\noutput Y: " + t +
-                                "[m,n] = relu(sum[k](A[m,k] * B[n,k]))\n"),
-      Parse("quantised_gemm_" + t,
-            "input A: f32[9,24]\nweight B: " + t + "[24,33]\nQ: " + t +
-                "[m,k] = A[m,k] * 3\noutput Y[m,n] = sum[k](Q[m,k] * B[k,n]) * 0.125\n"),
-      Parse("convolution_" + t, "input X: " + t + "[1,3,7,9]\nweight W: " + t +
-                                    "[5,3,3,3]\noutput Y[n,o,y=7,x=9] = "
-                                    "sum[c,r,s](padded(X[n,c,y+r-1,x+s-1], 0) * W[o,c,r,s])\n"),
-      Parse("pool_" + t, "input X: " + t +
-                             "[2,8,34]\noutput Y[c,y=4,x=17] = "
-                             "max[r=2,s=2](X[c,2*y+r,2*x+s])\n"),
-      Parse("softmax_" + t, "input X: " + t +
-                                "[3,41]\nM[i] = max[j](X[i,j])\nE[i,j] = exp(X[i,j] - M[i])\nS[i] "
-                                "= sum[j](E[i,j])\noutput Y: " +
-                                t + "[i,j] = E[i,j] / S[i]\n"),
-      Parse("scales_" + t,
-            "input X: f32[4,40]\nA[i] = max[j](abs(X[i,j]))\noutput S[i] = A[i] / "
-            "400\noutput Q: " +
-                t + "[i,j] = X[i,j] / S[i]\n"),
-      Parse("argmax_" + t, "input X: " + t + "[4,39]\noutput I[i] = argmax[k](X[i,k])\n"),
+      ParseCanonical("quantise_" + t, "input X: f32[5,37]\ninput s: f32[5]\noutput Q: " + t +
+                                          "[i,j] = X[i,j] * s[i]\n"),
+      ParseCanonical(
+          "dequantise_" + t,
+          "input Q: " + t + "[5,37]\ninput s: f32[5]\noutput Y[i,j] = f32(Q[i,j]) * s[i]\n"),
+      ParseCanonical("gemm_" + t, "input A: " + t + "[11,21]\nweight B: " + t +
+                                      "[21,35]\noutput Y[m,n] = sum[k](A[m,k] * B[k,n])\n"),
+      ParseCanonical("gemm_to_" + t, "input A: " + t + "[7,21]\ninput B: " + t +
+                                         "[19,21]\noutput Y: " + t +
+                                         "[m,n] = relu(sum[k](A[m,k] * B[n,k]))\n"),
+      ParseCanonical("quantised_gemm_" + t,
+                     "input A: f32[9,24]\nweight B: " + t + "[24,33]\nQ: " + t +
+                         "[m,k] = A[m,k] * 3\noutput Y[m,n] = sum[k](Q[m,k] * B[k,n]) * 0.125\n"),
+      ParseCanonical("convolution_" + t,
+                     "input X: " + t + "[1,3,7,9]\nweight W: " + t +
+                         "[5,3,3,3]\noutput Y[n,o,y=7,x=9] = "
+                         "sum[c,r,s](padded(X[n,c,y+r-1,x+s-1], 0) * W[o,c,r,s])\n"),
+      ParseCanonical("pool_" + t, "input X: " + t +
+                                      "[2,8,34]\noutput Y[c,y=4,x=17] = "
+                                      "max[r=2,s=2](X[c,2*y+r,2*x+s])\n"),
+      ParseCanonical("softmax_" + t,
+                     "input X: " + t +
+                         "[3,41]\nM[i] = max[j](X[i,j])\nE[i,j] = exp(X[i,j] - M[i])\nS[i] "
+                         "= sum[j](E[i,j])\noutput Y: " +
+                         t + "[i,j] = E[i,j] / S[i]\n"),
+      ParseCanonical("scales_" + t,
+                     "input X: f32[4,40]\nA[i] = max[j](abs(X[i,j]))\noutput S[i] = A[i] / "
+                     "400\noutput Q: " +
+                         t + "[i,j] = X[i,j] / S[i]\n"),
+      ParseCanonical("argmax_" + t, "input X: " + t + "[4,39]\noutput I[i] = argmax[k](X[i,k])\n"),
   };
 }
 

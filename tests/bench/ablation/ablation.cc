@@ -21,6 +21,7 @@
 #include <nlohmann/json.hpp>
 
 #include "database/sqlite_log.h"
+#include "measure/timing.h"
 #include "tests/bench/ablation/replay_runner.h"
 #include "tuner/session.h"
 
@@ -60,13 +61,6 @@ struct Run {
   std::vector<double> task_trials_to_5;
   std::string hash;  // of the decisions
 };
-
-double Median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  std::sort(values.begin(), values.end());
-  const std::size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
-}
 
 TuningInput InputOf(const std::vector<ScheduleRecording>& recordings) {
   TuningInput input;

@@ -18,6 +18,7 @@
 #include <nlohmann/json.hpp>
 
 #include "database/sqlite_log.h"
+#include "measure/timing.h"
 #include "tests/bench/searchers/recording_runner.h"
 #include "tuner/session.h"
 
@@ -44,12 +45,6 @@ struct Run {
   std::vector<std::string> kernels;
   int failed = 0;
 };
-
-double Median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const std::size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
-}
 
 Result<Run> RunSession(const TuningInput& input, const Options& options,
                        const std::string& searcher, std::uint64_t seed, RecordingRunner& runner,

@@ -1,0 +1,271 @@
+// How well models choose among the schedules of a workload they have seen little or nothing of:
+// leave-one-shape-out on recordings of real schedules. Prints one JSON object, and a table on
+// standard error.
+//
+//   model_quality [--seeds 0,1,2] [--samples 0,16,64,256] RECORDING.json.gz...
+//
+// Each recording in turn is held out: models learn from all others, and from some of its own
+// schedules drawn at random; they are judged on the rest of its schedules. Rows are
+//   prior    the analytic estimate alone
+//   pooled   one ensemble of all recordings
+//   family   one ensemble per family on top of the pooled one (what tuning does)
+//   own      an ensemble that saw the workload's own samples alone
+// and tell, over the recordings (medians over the seeds first):
+//   recall   share of the k truly fastest that are among the k predicted fastest, mean
+//   best     the fastest of the k predicted fastest over the fastest of all, geometric mean
+//   rank     Spearman's rank correlation, mean
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <limits>
+#include <numeric>
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "cost_model/evaluate.h"
+#include "cost_model/family_models.h"
+#include "cost_model/features.h"
+#include "measure/timing.h"
+#include "schedules/base/seed.h"
+#include "schedules/sketch.h"
+#include "tuner/families.h"
+#include "tuner/schedule_recording.h"
+
+namespace kindred::bench {
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr int kTops[] = {1, 8, 32};
+
+struct Recorded {
+  std::string name;
+  Workload workload;
+  int family = 0;
+  // In an order that tells nothing (equal predictions keep it).
+  std::vector<Candidate> candidates;
+  std::vector<std::vector<float>> features;
+  std::vector<double> ns;  // infinity: failed
+};
+
+struct Quality {
+  std::vector<double> recall, best;  // one per k of kTops
+  double rank = 0;
+};
+
+struct Options {
+  std::vector<std::string> recordings;
+  std::vector<std::uint64_t> seeds = {0, 1, 2};
+  std::vector<std::size_t> samples = {0, 16, 64, 256};
+};
+
+// `samples` of `count` indices, in random order.
+std::vector<std::size_t> Draw(std::size_t count, std::size_t samples, std::uint64_t seed) {
+  std::vector<std::size_t> order(count);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  Random random(seed);
+  samples = std::min(samples, count);
+  for (std::size_t i = 0; i < samples; ++i) std::swap(order[i], order[i + random.Below(count - i)]);
+  order.resize(samples);
+  return order;
+}
+
+Result<std::vector<Recorded>> Read(const std::vector<std::string>& paths, Target& target) {
+  std::vector<Recorded> all;
+  std::vector<FamilyDescriptor> descriptors;
+  for (const std::string& path : paths) {
+    KINDRED_TRY(const ScheduleRecording recording, ReadScheduleRecording(path));
+    if (!all.empty() && recording.target.model != target.model)
+      return BadInput(path + " was recorded on another device than " + all.front().name);
+    target = recording.target;
+    Recorded& one = all.emplace_back();
+    one.name = recording.name;
+    one.workload = recording.workload;
+    const auto space = MakeSpace(recording.workload, recording.target);
+    for (const std::size_t i : Draw(recording.schedules.size(), recording.schedules.size(), 0)) {
+      const RecordedSchedule& schedule = recording.schedules[i];
+      const auto decisions = PathFromJson(*space, schedule.schedule);
+      auto candidate = decisions ? space->Lower(*decisions) : Result<Candidate>(decisions.error());
+      if (!candidate) continue;  // of a version that offered other options
+      one.features.push_back(
+          ExtractFeatures(*candidate->program, recording.workload, recording.target));
+      one.candidates.push_back(std::move(*candidate));
+      const Outcome& outcome = schedule.outcome;
+      one.ns.push_back(outcome.Timed() ? outcome.median_ns
+                                       : std::numeric_limits<double>::infinity());
+    }
+    if (one.candidates.empty())
+      return BadInput(path + ": this version of Kindred offers none of its schedules");
+    descriptors.push_back(DescribeFamily(recording.workload));
+  }
+  const std::vector<Family> families = FormFamilies(descriptors);
+  for (std::size_t f = 0; f < families.size(); ++f)
+    for (const int member : families[f].members)
+      all[static_cast<std::size_t>(member)].family = static_cast<int>(f);
+  return all;
+}
+
+// Models that saw all others and, of the held out one, the candidates in `seen`.
+Result<std::vector<double>> Predicted(const std::vector<Recorded>& all, std::size_t held_out,
+                                      std::span<const std::size_t> seen, const Target& target,
+                                      FamilyModels::Options options, bool others) {
+  FamilyModels models(target, options);
+  for (const Recorded& one : all) models.AddTask(one.workload, one.family);
+  const auto observe = [&](std::size_t task, std::size_t i) {
+    const double ns = all[task].ns[i];
+    models.Observe({static_cast<int>(task), all[task].features[i], std::isinf(ns) ? 0 : ns});
+  };
+  for (std::size_t task = 0; others && task < all.size(); ++task)
+    for (std::size_t i = 0; task != held_out && i < all[task].ns.size(); ++i) observe(task, i);
+  for (const std::size_t i : seen) observe(held_out, i);
+  if (others || !seen.empty()) KINDRED_CHECK(models.Train());
+  std::vector<const Candidate*> candidates;
+  for (const Candidate& candidate : all[held_out].candidates) candidates.push_back(&candidate);
+  std::vector<double> ns;
+  for (const Prediction& prediction :
+       models.ForTask(static_cast<int>(held_out))->Predict(candidates))
+    ns.push_back(prediction.ns);
+  return ns;
+}
+
+Quality Judge(std::span<const double> predicted, std::span<const double> measured) {
+  Quality quality;
+  for (const int k : kTops) {
+    quality.recall.push_back(TopRecall(predicted, measured, k));
+    quality.best.push_back(1 / BestOfRatio(predicted, measured, k));
+  }
+  quality.rank = RankCorrelation(predicted, measured);
+  return quality;
+}
+
+Quality MedianOf(const std::vector<Quality>& runs) {
+  const auto median = [&](auto&& get) {
+    std::vector<double> values;
+    for (const Quality& run : runs) values.push_back(get(run));
+    return Median(values);
+  };
+  Quality out;
+  for (std::size_t k = 0; k < std::size(kTops); ++k) {
+    out.recall.push_back(median([&](const Quality& q) { return q.recall[k]; }));
+    out.best.push_back(median([&](const Quality& q) { return q.best[k]; }));
+  }
+  out.rank = median([](const Quality& q) { return q.rank; });
+  return out;
+}
+
+double Rounded(double value) { return std::round(value * 1000) / 1000; }
+
+ordered_json Summary(const std::string& model, std::size_t samples,
+                     const std::vector<std::pair<std::string, Quality>>& by_recording) {
+  ordered_json row = {{"model", model}, {"samples", samples}};
+  const auto count = static_cast<double>(by_recording.size());
+  std::string shown = fmt::format("{:7} {:4}", model, samples);
+  for (std::size_t k = 0; k < std::size(kTops); ++k) {
+    double recall = 0, best = 0;
+    for (const auto& [name, quality] : by_recording) {
+      recall += quality.recall[k] / count;
+      best += std::log(quality.best[k]) / count;
+    }
+    const std::string top = std::to_string(kTops[k]);
+    row["recall"][top] = Rounded(recall);
+    row["best"][top] = Rounded(std::exp(best));
+    shown += fmt::format("  top {}: recall {:.3f} best {:.3f}", top, recall, std::exp(best));
+  }
+  double rank = 0;
+  for (const auto& [name, quality] : by_recording) rank += quality.rank / count;
+  row["rank"] = Rounded(rank);
+  fmt::print(stderr, "{}  rank {:.3f}\n", shown, rank);
+  for (const auto& [name, quality] : by_recording)
+    row["recordings"][name] = {{"recall_8", Rounded(quality.recall[1])},
+                               {"best_8", Rounded(quality.best[1])},
+                               {"rank", Rounded(quality.rank)}};
+  return row;
+}
+
+Result<std::string> Evaluate(const Options& options) {
+  Target target;
+  KINDRED_TRY(const std::vector<Recorded> all, Read(options.recordings, target));
+  struct Kind {
+    const char* name;
+    bool others, families;
+  };
+  const Kind kinds[] = {{"prior", false, true},
+                        {"own", false, true},
+                        {"pooled", true, false},
+                        {"family", true, true}};
+  ordered_json rows = ordered_json::array();
+  for (const Kind& kind : kinds)
+    for (const std::size_t samples : options.samples) {
+      const std::string name = kind.name;
+      if (name == "prior" ? samples > 0 : name == "own" && samples == 0) continue;
+      std::vector<std::pair<std::string, Quality>> by_recording;
+      for (std::size_t held_out = 0; held_out < all.size(); ++held_out) {
+        std::vector<Quality> runs;
+        for (const std::uint64_t seed : options.seeds) {
+          const auto seen = Draw(all[held_out].ns.size(), samples, seed * all.size() + held_out);
+          FamilyModels::Options model_options;
+          model_options.families = kind.families;
+          model_options.seed = seed;
+          KINDRED_TRY(const auto predicted,
+                      Predicted(all, held_out, seen, target, model_options, kind.others));
+          std::vector<bool> known(predicted.size());
+          for (const std::size_t i : seen) known[i] = true;
+          std::vector<double> judged, measured;
+          for (std::size_t i = 0; i < predicted.size(); ++i)
+            if (!known[i]) {
+              judged.push_back(predicted[i]);
+              measured.push_back(all[held_out].ns[i]);
+            }
+          runs.push_back(Judge(judged, measured));
+          if (samples == 0) break;  // nothing was drawn
+        }
+        by_recording.emplace_back(all[held_out].name, MedianOf(runs));
+      }
+      rows.push_back(Summary(name, samples, by_recording));
+    }
+  ordered_json recordings = ordered_json::array();
+  for (const Recorded& one : all)
+    recordings.push_back(
+        {{"name", one.name}, {"schedules", one.ns.size()}, {"family", one.family}});
+  const ordered_json report = {{"target", target.model},
+                               {"seeds", options.seeds},
+                               {"recordings", std::move(recordings)},
+                               {"models", std::move(rows)}};
+  return report.dump(1);
+}
+
+int Main(int argc, char** argv) {
+  Options options;
+  CLI::App app("How well models choose among schedules of a workload left out of their training");
+  app.add_option("recordings", options.recordings, "NAME.json.gz, made by `kindred record`")
+      ->required();
+  app.add_option("--seeds", options.seeds, "Numbers, with commas between")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->capture_default_str();
+  app.add_option("--samples", options.samples,
+                 "Schedules of the workload itself that models learn from, with commas between")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->check(CLI::Range(0, 100000))
+      ->capture_default_str();
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  const Result<std::string> report = Evaluate(options);
+  if (!report) {
+    fmt::print(stderr, "model_quality: {}\n", report.error().message);
+    return ExitCode(report.error());
+  }
+  fmt::print("{}\n", *report);
+  return 0;
+}
+
+}  // namespace
+}  // namespace kindred::bench
+
+int main(int argc, char** argv) { return kindred::bench::Main(argc, argv); }

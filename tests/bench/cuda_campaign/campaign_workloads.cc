@@ -213,6 +213,13 @@ std::string Pooling(std::string_view type, bool large, Random& random) {
 
 }  // namespace
 
+bool CampaignForm::Takes(std::string_view type) const {
+  const bool is_real = type != "bool" && type != "c64";
+  if (types == "real") return is_real;
+  if (types == "float") return is_real && !IsIntegerName(type);
+  return types == "any" || types == type;
+}
+
 const std::vector<CampaignForm>& CampaignForms() {
   static const std::vector<CampaignForm> forms = [] {
     std::vector<CampaignForm> all = {
@@ -221,7 +228,7 @@ const std::vector<CampaignForm>& CampaignForms() {
         {"contraction", "conv_nchw", &ConvolutionNchw},
         {"contraction", "conv_nhwc", &ConvolutionNhwc},
         {"contraction", "einsum", &Einsum},
-        {"rows", "softmax", &Softmax, true},
+        {"rows", "softmax", &Softmax, "float"},
         {"rows", "reduction", &Reduction},
         {"elementwise", "pointwise", &Pointwise},
         {"elementwise", "transpose", &Transpose},
@@ -229,6 +236,7 @@ const std::vector<CampaignForm>& CampaignForms() {
         {"generic", "einsum", &Einsum},
     };
     all.insert(all.end(), MemoryBoundForms().begin(), MemoryBoundForms().end());
+    all.insert(all.end(), OtherForms().begin(), OtherForms().end());
     return all;
   }();
   return forms;

@@ -14,10 +14,13 @@ struct CampaignForm {
   std::string_view sketch, name;
   // A workload over elements of `type` ("f32", ...); `large`: of sizes that are compiled, not run.
   std::string (*text)(std::string_view type, bool large, Random& random);
-  bool floats_only = false;
+  std::string_view types = "real";  // "real", "float", "any", or the one type there is
+
+  bool Takes(std::string_view type) const;
 };
 
 const std::vector<CampaignForm>& CampaignForms();     // all
 const std::vector<CampaignForm>& MemoryBoundForms();  // those of memory_workloads.cc
+const std::vector<CampaignForm>& OtherForms();        // those of other_workloads.cc
 
 }  // namespace kindred::bench

@@ -39,8 +39,8 @@ constexpr int kNotTested = 77;  // what ctest takes for "skipped"
 
 struct Options {
   std::vector<std::string> sketches = {"contraction", "rows", "elementwise", "window", "generic"};
-  std::vector<std::string> types = {"f32",    "f64", "f16", "bf16", "f8e4m3",
-                                    "f8e5m2", "i8",  "u8",  "i32",  "i64"};
+  std::vector<std::string> types = {"f32", "f64", "f16", "bf16", "f8e4m3", "f8e5m2",
+                                    "i8",  "u8",  "i32", "i64",  "bool",   "c64"};
   std::vector<std::string> forms;  // empty: all
   std::vector<std::string> devices = {"h200", "a100", "rtx4090", "b200"};
   std::string json;
@@ -51,6 +51,12 @@ struct Options {
 
 bool Has(const std::vector<std::string>& names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+std::set<std::string> FormNames() {
+  std::set<std::string> names;
+  for (const CampaignForm& form : CampaignForms()) names.emplace(form.name);
+  return names;
 }
 
 std::vector<CampaignForm> FormsOf(const Options& options, std::string_view sketch) {
@@ -72,8 +78,7 @@ ordered_json Emulate(const Options& options, const std::string& sketch, const st
                      int* wrong) {
   Random random(DeriveSeed(options.seed, sketch + type));
   std::vector<CampaignForm> forms = FormsOf(options, sketch);
-  const bool is_float = type[0] == 'f' || type[0] == 'b';
-  std::erase_if(forms, [&](const CampaignForm& f) { return f.floats_only && !is_float; });
+  std::erase_if(forms, [&](const CampaignForm& form) { return !form.Takes(type); });
   if (forms.empty()) return nullptr;
   const Target target = *NamedCudaTarget(options.devices.front());
   std::map<std::string, int> by_form;
@@ -150,7 +155,7 @@ Result<void> Build(const Options& options, const CampaignForm& form, const std::
     for (int draw = 0; draw < 20 * wanted && static_cast<int>(sources.size()) < wanted; ++draw) {
       const std::string& type =
           options.types[static_cast<std::size_t>(draw) % options.types.size()];
-      if (form.floats_only && (type[0] == 'i' || type[0] == 'u')) continue;
+      if (!form.Takes(type)) continue;
       const auto schedules = RandomSchedules::Draw(form, type, true, *target, random);
       if (!schedules) continue;
       for (int i = 0; i < options.per_workload && static_cast<int>(sources.size()) < wanted; ++i) {
@@ -246,10 +251,15 @@ int Main(int argc, char** argv) {
   CLI::App* build = app.add_subcommand("build", "compile with NVRTC");
   bool rotate = false;
   for (CLI::App* command : {emulate, build}) {
-    command->add_option("--sketch", options.sketches,
-                        "contraction rows elementwise window generic");
-    command->add_option("--type", options.types, "of the elements: f32, f8e4m3, i8, ...");
-    command->add_option("--form", options.forms, "of the workloads: gemm, conv_nhwc, ...");
+    command->add_option("--sketch", options.sketches, "kinds of kernel")
+        ->check(CLI::IsMember(Options().sketches))
+        ->delimiter(',');
+    command->add_option("--type", options.types, "of the elements")
+        ->check(CLI::IsMember(Options().types))
+        ->delimiter(',');
+    command->add_option("--form", options.forms, "of the workloads: gemm, conv_nhwc, ...")
+        ->check(CLI::IsMember(FormNames()))
+        ->delimiter(',');
     command->add_option("--seed", options.seed);
     command->add_flag("--rotate", rotate, "a seed of the day");
     command->add_option("--count", options.count, "schedules of each sketch and type, or form");

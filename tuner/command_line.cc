@@ -104,7 +104,9 @@ void AddTune(CLI::App& app, std::function<int()>& run) {
       ->check(CLI::IsMember({"on", "off"}))
       ->capture_default_str();
   AddModelOptions(*command, o->models);
-  command->add_option("--batch", o->options.batch, "Trials of a round")
+  command
+      ->add_option("--batch", o->options.batch,
+                   "Trials of a round; a task's first rounds are smaller")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
   command->add_option("--builders", o->builders, "Compilers at a time")

@@ -55,7 +55,9 @@ struct TuningSession::Round {
 double TuningSession::Elapsed() const { return Now() - started_s_; }
 
 std::int64_t TuningSession::Room(const TuneTask& task) const {
-  std::int64_t room = options_.batch;
+  // What the first outcomes teach chooses the next ones: rounds grow from a few trials.
+  constexpr std::int64_t kFirstRound = 2;
+  std::int64_t room = std::min<std::int64_t>(options_.batch, std::max(kFirstRound, task.trials));
   if (options_.trials_per_task > 0) room = std::min(room, options_.trials_per_task - task.trials);
   if (options_.trials > 0) {
     room = std::min(room, options_.trials - trials());

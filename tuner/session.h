@@ -44,7 +44,7 @@ struct TuneOptions {
   bool families = true;
   // For ablations: winners of siblings are tried; models stand on the analytic prior.
   bool foresee = true, prior = true;
-  int batch = 8;  // trials of a round
+  int batch = 8;  // trials of a round, which grow to this from 2
   // Where the schedules of a task come from; replays of recordings have fewer.
   std::function<std::unique_ptr<Space>(const Workload& canonical, const Target&)> space = MakeSpace;
   WorkloadLimits limits = {};

@@ -1,6 +1,7 @@
 #include "search/internal/pool_searcher.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace kindred {
 
@@ -14,13 +15,25 @@ PoolSearcher::PoolSearcher(std::string_view name, const Space& space, const Cost
       history_(sampler_, stale_trials) {}
 
 void PoolSearcher::ProposeSeeds(Pool& pool, int n, std::vector<Candidate>& batch) {
-  const auto most = static_cast<std::size_t>(std::max(1, n / 2));
-  for (; seeds_tried_ < seeds_.size() && batch.size() < most; ++seeds_tried_) {
-    std::optional<SampledPath> path = sampler_.Follow(seeds_[seeds_tried_]);
-    if (!path) continue;
-    const std::optional<std::size_t> entry = pool.Add(std::move(*path), Origin::kSeed);
-    pool.Score();
-    if (entry && !pool.entries()[*entry].taken) batch.push_back(pool.Take(*entry));
+  std::vector<std::size_t> entries;
+  std::erase_if(untried_, [&](std::size_t seed) {
+    std::optional<SampledPath> path = sampler_.Follow(seeds_[seed]);
+    const auto entry = path ? pool.Add(std::move(*path), Origin::kSeed) : std::nullopt;
+    if (entry) entries.push_back(*entry);
+    return !entry;  // was proposed
+  });
+  pool.Score();
+  const auto prediction = [&](std::size_t entry) { return pool.entries()[entry].prediction; };
+  std::stable_sort(entries.begin(), entries.end(), [&](std::size_t a, std::size_t b) {
+    return prediction(a).ns < prediction(b).ns;
+  });
+  const auto most = static_cast<std::size_t>(std::max(1, n / 4));
+  for (const std::size_t entry : entries) {
+    if (batch.size() == most) return;
+    if (pool.entries()[entry].taken) continue;
+    const Prediction p = prediction(entry);
+    if (history_.best_ns() == 0 || p.ns * std::exp2(-p.sigma) < history_.best_ns())
+      batch.push_back(pool.Take(entry));
   }
 }
 

@@ -1,8 +1,9 @@
 // PoolSearcher: what all searchers have in common.
 //
-// One proposal is: seeds that were not tried yet (at most half of the batch), then what the
-// searcher itself chooses from a pool, then uniform draws for what is still missing, because a pool
-// is a sample: of a small space it may have missed what is left.
+// One proposal is: the seeds that the model ranks first (at most a quarter of the batch, and none
+// that it is sure to lose), then what the searcher itself chooses from a pool, in which the other
+// seeds are, then uniform draws for what is still missing, because a pool is a sample: of a small
+// space it may have missed what is left.
 #pragma once
 
 #include <string_view>
@@ -21,7 +22,10 @@ class PoolSearcher : public Searcher {
     history_.Observe(candidates, outcomes);
   }
   void Seed(std::span<const Path> paths) final {
-    seeds_.insert(seeds_.end(), paths.begin(), paths.end());
+    for (const Path& path : paths) {
+      untried_.push_back(seeds_.size());
+      seeds_.push_back(path);
+    }
   }
   std::vector<Error> TakeErrors() final { return std::exchange(lowering_.errors, {}); }
 
@@ -49,7 +53,7 @@ class PoolSearcher : public Searcher {
   History history_;
   LoweringMemo lowering_;
   std::vector<Path> seeds_;
-  std::size_t seeds_tried_ = 0;
+  std::vector<std::size_t> untried_;  // seeds not proposed yet
 };
 
 }  // namespace kindred

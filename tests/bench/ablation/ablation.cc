@@ -8,7 +8,7 @@
 //   trials_to_5, seconds_to_5   until the sum of the tasks' best times is within 5% of the sum of
 //                               the recordings' best (seconds: building and running as recorded);
 //                               null where that was not reached
-//   ratio                       that sum over the recordings' best, after 4, 8, 16, 32... trials a
+//   ratio                       that sum over the recordings' best, after 1, 2, 4, 8... trials a
 //                               task on average
 //   task_trials_to_5            median over tasks of a task's own trials until it is within 5%
 #include <algorithm>
@@ -50,7 +50,7 @@ std::vector<Setting> Settings() {
   add("no foresee", [](TuneOptions& o) { o.foresee = false; });
   add("no families", [](TuneOptions& o) { o.families = false; });
   add("no prior", [](TuneOptions& o) { o.prior = false; });
-  add("one model, no prior", [](TuneOptions& o) { o.families = o.prior = false; });
+  add("one model without prior", [](TuneOptions& o) { o.families = o.prior = false; });
   return settings;
 }
 
@@ -160,7 +160,7 @@ ordered_json Summary(const Setting& setting, const std::vector<Run>& runs, std::
   ordered_json after = ordered_json::array();
   std::size_t most = 0;
   for (const Run& run : runs) most = std::max(most, run.ratio.size());
-  for (std::size_t each = 4; each * tasks <= most; each *= 2) {
+  for (std::size_t each = 1; each * tasks <= most; each *= 2) {
     std::vector<double> ratios;
     for (const Run& run : runs) {
       const double ratio = run.ratio[std::min(each * tasks, run.ratio.size()) - 1];

@@ -21,7 +21,9 @@ namespace kindred {
 struct MeasureLimits {
   double build_timeout_s = 30;
   double run_timeout_s = 20;              // of one candidate, everything included
-  std::int64_t memory_bytes = 1ll << 30;  // of a worker, beyond its buffers; 0: no limit
+  // CPUs: of a worker, beyond its buffers. GPUs: of a candidate's workspace, beyond the workload's
+  // intermediate tensors. 0: no limit.
+  std::int64_t memory_bytes = 1ll << 30;
   double minimum_sample_ns = 20e3;        // shorter kernels are repeated within a sample
   int minimum_samples = 10;
   int maximum_samples = 100;

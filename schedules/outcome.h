@@ -44,6 +44,7 @@ struct Outcome {
   std::string compiler;  // name and version of what built it, e.g. "gcc 12.2.0"
 
   // GPUs; empty and 0 elsewhere.
+  std::string driver;       // "580.65.06 (CUDA 13.0)"; without NVML "CUDA 13.0"
   std::string timer;        // who timed the samples: "cupti" or "events"
   bool cold = false;        // the second-level cache was flushed before each run
   double sm_clock_mhz = 0;  // mean beside the samples; 0: NVML does not say

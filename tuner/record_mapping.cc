@@ -161,6 +161,7 @@ TrialRecord ToRecord(const TrialOrigin& origin, const Candidate& candidate,
   r.kernel = origin.kernel;
   r.compiler = outcome.compiler.empty() ? kernel.compiler : outcome.compiler;
   r.flags = Joined(kernel.flags);
+  r.driver = outcome.driver;
   r.version = Version();
   r.worker = WorkerName();
   r.time_ms = NowMs();
@@ -184,6 +185,7 @@ Result<Outcome> ToOutcome(const TrialRecord& record) {
   outcome.build_s = record.build_s;
   outcome.run_s = record.run_s;
   outcome.compiler = record.compiler;
+  outcome.driver = record.driver;
   const json facts = json::parse(record.build_facts, nullptr, false);
   if (facts.is_object()) {
     outcome.facts.code_bytes = facts.value("code_bytes", std::int64_t{0});

@@ -39,6 +39,9 @@ Result<void> CudaLane::Start() {
   WorkerProcess::Reply reply = worker.Ask(request.dump() + "\n", kDeviceTimeout_s);
   if (reply.end == WorkerProcess::End::kAnswered && !reply.answer.failed) {
     worker_ = std::move(worker);
+    const auto device = nlohmann::json::parse(reply.answer.more);
+    const std::string release = device.at("driver_release"), cuda = device.at("driver");
+    driver_ = release.empty() ? "CUDA " + cuda : release + " (CUDA " + cuda + ")";
     return {};
   }
   if (reply.end == WorkerProcess::End::kAnswered) return Environment(reply.answer.outcome.message);

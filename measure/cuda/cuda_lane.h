@@ -32,6 +32,7 @@ class CudaLane {
 
   // A worker that has the device. Error (kEnvironment): there is no such device, no driver.
   Result<void> Start();
+  const std::string& driver() const { return driver_; }  // Outcome::driver, once started
 
   struct Ran {
     Outcome outcome;
@@ -49,6 +50,7 @@ class CudaLane {
   const LaneOptions options_;
   const ReferenceOf reference_;
   std::optional<WorkerProcess> worker_;
+  std::string driver_;
   std::string open_;  // file_name of the plan that the worker has open; empty: none
 };
 

@@ -79,6 +79,7 @@ class CudaRunner : public Runner {
   std::condition_variable changed_;
   Batch* batch_ = nullptr;
   bool ending_ = false;
+  std::string driver_;  // one for all devices
   MeasureTimes times_;
   Clock::time_point accounted_;
   std::vector<std::thread> lanes_;
@@ -109,6 +110,10 @@ Result<void> CudaRunner::Start(const std::vector<int>& devices, const CudaRunner
                       [this](const ReferencePlan& p, bool anew) { return ReferenceOf(p, anew); });
       Result<void> taken = worker.Start();
       const bool usable = taken.has_value();
+      if (usable) {
+        const std::lock_guard lock(mutex_);
+        driver_ = worker.driver();
+      }
       done.set_value(std::move(taken));
       if (usable) Serve(worker);
     });
@@ -141,6 +146,7 @@ void CudaRunner::Settle(std::size_t index, Outcome outcome) {
   outcome.build_s = kernel.build_s;
   outcome.facts = kernel.facts;
   outcome.compiler = builder_->compiler();
+  outcome.driver = driver_;
   batch_->outcomes[index] = std::move(outcome);
 }
 

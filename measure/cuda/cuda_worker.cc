@@ -28,6 +28,7 @@ json ToJson(const DeviceFacts& f) {
           {"uuid", f.uuid},
           {"arch", f.arch},
           {"driver", f.driver},
+          {"driver_release", f.release},
           {"memory_bytes", f.memory_bytes},
           {"l2_bytes", f.l2_bytes},
           {"sms", f.sms},

@@ -85,6 +85,27 @@ Result<void> CudaWorkerState::LoadReference(const std::string& file) {
   return {};
 }
 
+std::string CudaWorkerState::MemoryExcess(const CandidateRequest& request) const {
+  const std::int64_t asked = request.call.workspace_bytes, limit = request.limits.memory_bytes;
+  // What one kernel per stage would keep there is the workload's own.
+  std::int64_t intermediates = 0, tensors = 0;
+  for (const Stage& stage : data_.workload.stages) {
+    const Tensor& tensor = data_.workload.tensors[static_cast<std::size_t>(stage.tensor)];
+    if (tensor.role == Role::kTemporary) intermediates += Bytes(tensor);
+  }
+  for (const auto& buffers : {&inputs_, &outputs_})
+    for (const auto& [tensor, buffer] : *buffers) tensors += buffer.bytes();
+  const std::string needs = "it needs a workspace of " + std::to_string(asked) + " bytes; ";
+  if (limit > 0 && asked > limit + intermediates)
+    return needs + "a candidate may have " + std::to_string(limit) +
+           " more than its workload's intermediate tensors (" + std::to_string(intermediates) + ")";
+  const std::int64_t device = device_->facts().memory_bytes;
+  if (asked > device - tensors)
+    return needs + "the device has " + std::to_string(device) +
+           ", and the workload's tensors take " + std::to_string(tensors);
+  return {};
+}
+
 Outcome CudaWorkerState::Prepare(const CandidateRequest& request, Candidate* candidate) {
   const KernelCall& call = request.call;
   std::vector<CudaPointer> arguments;
@@ -96,6 +117,8 @@ Outcome CudaWorkerState::Prepare(const CandidateRequest& request, Candidate* can
                      "argument " + argument.name + " of a kernel is no tensor of its workload");
     arguments.push_back(found->second.data());
   }
+  if (std::string excess = MemoryExcess(request); !excess.empty())
+    return Failure(Status::kOutOfMemory, std::move(excess));
   if (call.workspace_bytes > 0) {
     CudaResult code = DeviceBuffer::Make(device_->api(), device_->stream(), "the workspace",
                                          call.workspace_bytes, &candidate->workspace);

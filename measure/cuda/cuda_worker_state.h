@@ -37,6 +37,8 @@ class CudaWorkerState {
   Outcome Check(const Candidate& candidate, bool inputs);
   CudaResult UploadInputs();
   CudaResult ClearOutputs();
+  // Why its memory is too much, which is known before it is taken; empty: it is not.
+  std::string MemoryExcess(const CandidateRequest& request) const;
   Outcome Failed(CudaResult code, const std::string& doing) const;
 
   std::unique_ptr<Device> device_;

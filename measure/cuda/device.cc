@@ -123,7 +123,6 @@ Result<std::unique_ptr<Device>> Device::Take(int index) {
                        (count == 1 ? " device, cuda:0" : " devices, from cuda:0 on"));
   KINDRED_TRY(d.facts_, FactsOfIndex(*d.api_, index));
   int device = 0;
-  void* context = nullptr;
   CudaResult code = d.api_->device_get(&device, index);
   if (code == 0) code = d.api_->context_retain(&context, device);
   if (code == 0) code = d.api_->context_set(context);
@@ -135,6 +134,7 @@ Result<std::unique_ptr<Device>> Device::Take(int index) {
   if (code != 0) return Refused(*d.api_, name + " (" + d.facts_.name + ") cannot be used", code);
   d.nvml_ = Nvml::Open(d.facts_.uuid);
   d.facts_.timer = "cupti";
+  if (d.nvml_) d.facts_.release = d.nvml_->DriverRelease();
   if (cupti)
     d.cupti_ = std::move(*cupti);
   else

@@ -22,6 +22,7 @@ struct DeviceFacts {
   std::string name, uuid;  // "NVIDIA H200", "GPU-1c6a..."
   std::string arch;        // "sm_90a"
   std::string driver;      // "13.0", the CUDA version it stands for
+  std::string release;     // of the driver, "580.65.06"; empty: NVML does not say
   std::int64_t memory_bytes = 0, l2_bytes = 0;
   int sms = 0;
   double clock_ghz = 1;  // the highest of the multiprocessors; 1 where the driver does not say

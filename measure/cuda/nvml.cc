@@ -18,6 +18,7 @@ struct Nvml::Functions {
   int (*clock)(void* device, int type, unsigned* mhz);
   int (*temperature)(void* device, int sensor, unsigned* celsius);
   int (*reasons)(void* device, unsigned long long* reasons);
+  int (*release)(char* text, unsigned length);
 };
 
 std::unique_ptr<Nvml> Nvml::Open(const std::string& uuid) {
@@ -32,6 +33,7 @@ std::unique_ptr<Nvml> Nvml::Open(const std::string& uuid) {
   f.by_uuid = l.Find<int(const char*, void**)>("nvmlDeviceGetHandleByUUID");
   f.clock = l.Find<int(void*, int, unsigned*)>("nvmlDeviceGetClockInfo");
   f.temperature = l.Find<int(void*, int, unsigned*)>("nvmlDeviceGetTemperature");
+  f.release = l.Find<int(char*, unsigned)>("nvmlSystemGetDriverVersion");
   // Its name since driver 535, and the one before.
   for (const char* name :
        {"nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons"})
@@ -56,6 +58,12 @@ DeviceState Nvml::Read() const {
     state.power_capped = (reasons & kPowerCap) != 0;
   }
   return state;
+}
+
+std::string Nvml::DriverRelease() const {
+  char text[81] = {};  // one more than NVML_SYSTEM_DRIVER_VERSION_BUFFER_SIZE
+  const bool known = functions_->release != nullptr && functions_->release(text, 80) == 0;
+  return known ? text : "";
 }
 
 std::string DeviceState::Throttled() const {

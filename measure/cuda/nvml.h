@@ -22,6 +22,7 @@ class Nvml {
   // `uuid` is the driver's: "GPU-...". nullptr: there is no NVML, or it does not know the device.
   static std::unique_ptr<Nvml> Open(const std::string& uuid);
   DeviceState Read() const;
+  std::string DriverRelease() const;  // "580.65.06"; empty: not known
 
  private:
   struct Functions;

@@ -77,6 +77,7 @@ def killed_and_resumed(sandbox, workloads, log):
     ok = [trial for trial in after.values() if trial["status"] == "ok"]
     sandbox.check(ok and all(trial["cache_state"] == "cold" and trial["conditions"].get("timer") in ("cupti", "events") for trial in ok),
                   f"rows say how they were timed: {ok[:1]}")
+    sandbox.check(all(trial["driver"] == "580.65.06 (CUDA 13.0)" for trial in after.values()), "rows name the driver")
     sandbox.check(all(trial["status"] in ("ok", "abandoned") for trial in after.values()),
                   f"no kernel failed: {[(t['status'], t['message']) for t in after.values() if t['status'] not in ('ok', 'abandoned')][:3]}")
     verified = sandbox.run("log", "verify", log)

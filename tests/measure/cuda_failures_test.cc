@@ -53,12 +53,36 @@ TEST_F(CudaFailures, RefusedLaunches) {
               "CUDA_ERROR_INVALID_VALUE");
   EXPECT_SAYS(Between(RightAnd("  // bad"), "no_memory=// bad"), Status::kOutOfMemory,
               "CUDA_ERROR_OUT_OF_MEMORY");
-  KernelSource large = RightAnd("  // large");
-  large.workspace_bytes = 1ll << 40;
-  EXPECT_SAYS(Between(large), Status::kOutOfMemory, "for a workspace of 1099511627776 bytes");
   KernelSource wide = RightAnd("  // wide");
   wide.steps[0].block = {2048, 1, 1};
   EXPECT_SAYS(Between(wide), Status::kRunError, "CUDA_ERROR_INVALID_VALUE");
+}
+
+TEST_F(CudaFailures, TooMuchMemoryIsRefusedBeforeItIsTaken) {
+  KernelSource large = RightAnd("  // large");
+  large.workspace_bytes = 1ll << 40;
+  EXPECT_SAYS(Between(large), Status::kOutOfMemory,
+              "a workspace of 1099511627776 bytes; a candidate may have 1073741824 more than its "
+              "workload's intermediate tensors (0)");
+  large.workspace_bytes = 600 << 20;
+  EXPECT_SAYS(Between(large), Status::kOutOfMemory,
+              "629145600 bytes; the device has 536870912, and the workload's tensors take 8436");
+}
+
+TEST_F(CudaFailures, IntermediateTensorsAreNotACandidatesOwn) {
+  KernelSource source = RightAnd("  // workspace");
+  source.workspace_bytes = 4096;
+  memory_bytes_ = 4000;
+  EXPECT_EQ(Name(Measure({source})[0].status), "out_of_memory");
+  workload_ = *ParseWorkload(R"(
+input A: f32[37,19]
+input B: f32[37,19]
+P[i,j] = A[i,j] * B[i,j]
+output C[i,j] = P[i,j] + 1
+)");
+  source.arguments[2].tensor = 3;
+  const auto outcomes = Measure({source});
+  EXPECT_EQ(Name(outcomes[0].status), "ok") << outcomes[0].message;
 }
 
 TEST_F(CudaFailures, AHangEndsAtItsDeadline) {

@@ -92,6 +92,7 @@ class CudaRunnerTest : public testing::Test {
     options.program = TestWorker();
     options.limits.run_timeout_s = run_timeout_s_;
     options.limits.time_budget_s = 0.01;
+    options.limits.memory_bytes = memory_bytes_;
     options.cold = cold_;
     auto runner = MakeCudaRunner(target_, options);
     if (!runner) throw std::runtime_error(runner.error().message);
@@ -130,6 +131,7 @@ class CudaRunnerTest : public testing::Test {
   Target target_;
   bool cold_ = true;
   double run_timeout_s_ = 20;
+  std::int64_t memory_bytes_ = MeasureLimits{}.memory_bytes;
   std::vector<Outcome> finished_;
   std::unique_ptr<Runner> runner_;
 };

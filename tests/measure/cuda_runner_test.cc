@@ -31,6 +31,7 @@ TEST_F(CudaRunnerTest, TimesARightKernelAndFindsAWrongOne) {
   EXPECT_EQ(right.throttled, "");
   EXPECT_EQ(right.facts.registers, 32);
   EXPECT_EQ(right.compiler, "NVRTC 13.0");
+  EXPECT_EQ(right.driver, "580.65.06 (CUDA 13.0)");
   EXPECT_GT(right.run_s, 0);
   EXPECT_EQ(Name(outcomes[1].status), "wrong_answer");
   EXPECT_THAT(outcomes[1].message, HasSubstr("output C[0,0] is "));

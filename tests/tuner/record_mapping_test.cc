@@ -72,14 +72,17 @@ TEST(RecordMapping, CudaKernelsComeBack) {
 TEST(RecordMapping, HowAGpuWasTimedComesBack) {
   Outcome outcome;
   outcome.median_ns = 100;
+  outcome.driver = "580.65.06 (CUDA 13.0)";
   outcome.timer = "events";
   outcome.cold = true;
   outcome.sm_clock_mhz = 1755;
   outcome.throttled = "power";
   const TrialRecord record = ToRecord({}, {}, {}, outcome);
   EXPECT_EQ(record.cache_state, "cold");
+  EXPECT_EQ(record.driver, "580.65.06 (CUDA 13.0)");
   const auto back = ToOutcome(record);
   ASSERT_TRUE(back);
+  EXPECT_EQ(back->driver, "580.65.06 (CUDA 13.0)");
   EXPECT_EQ(back->timer, "events");
   EXPECT_TRUE(back->cold);
   EXPECT_EQ(back->sm_clock_mhz, 1755);

@@ -1,5 +1,6 @@
 // libnvidia-ml.so.1 of the emulated device.
 #include <cstdlib>
+#include <cstring>
 
 #include "tests/cuda_emulation/driver/driver.h"
 #include "tests/cuda_emulation/driver/faults.h"
@@ -12,6 +13,10 @@ constexpr unsigned long long kThermalSlowdown = 0x40;
 KINDRED_EXPORT int nvmlInit_v2() { return 0; }
 KINDRED_EXPORT int nvmlDeviceGetHandleByUUID(const char*, void** device) {
   *device = &g_readings;
+  return 0;
+}
+KINDRED_EXPORT int nvmlSystemGetDriverVersion(char* text, unsigned length) {
+  std::strncpy(text, "580.65.06", length);
   return 0;
 }
 KINDRED_EXPORT int nvmlDeviceGetClockInfo(void*, int, unsigned* mhz) {

@@ -3,57 +3,16 @@
 #include <algorithm>
 #include <cmath>
 
+#include "cost_model/internal/trends.h"
+
 namespace kindred {
 namespace {
 
 constexpr int kChains = 3;
-constexpr double kWork = 2e7;           // multiplications per training
-constexpr std::size_t kMostRows = 400;  // half the fastest, half the latest: training is cubic
-constexpr double kUnknownNs = 1e6;      // before there is anything to learn from
-constexpr std::size_t kPromising = 300;
-
-// Each device's less its mean, which also stands for what is not known.
-std::vector<std::vector<float>> Trends(const std::vector<std::vector<double>>& elsewhere) {
-  std::vector<std::vector<float>> trends;
-  for (const auto& device : elsewhere) {
-    double sum = 0, known = 0;
-    for (const double value : device) {
-      if (std::isnan(value)) continue;
-      sum += value;
-      ++known;
-    }
-    std::vector<float>& trend = trends.emplace_back();
-    for (const double value : device)
-      trend.push_back(std::isnan(value) ? 0.0f : static_cast<float>(value - sum / known));
-  }
-  return trends;
-}
-
-std::vector<std::size_t> MostPromising(const std::vector<std::vector<float>>& trends) {
-  std::vector<std::size_t> promising;
-  if (trends.empty()) return promising;
-  const std::size_t size = trends[0].size();
-  std::vector<bool> taken(size, false);
-  const auto take = [&](const std::vector<float>& order, std::size_t count) {
-    std::vector<std::size_t> fastest(size);
-    for (std::size_t i = 0; i < size; ++i) fastest[i] = i;
-    count = std::min(count, size);
-    std::partial_sort(fastest.begin(), fastest.begin() + static_cast<std::ptrdiff_t>(count),
-                      fastest.end(), [&](std::size_t a, std::size_t b) {
-                        return order[a] != order[b] ? order[a] < order[b] : a < b;
-                      });
-    for (std::size_t i = 0; i < count; ++i) {
-      if (!taken[fastest[i]]) promising.push_back(fastest[i]);
-      taken[fastest[i]] = true;
-    }
-  };
-  std::vector<float> sums(size, 0.0f);
-  for (const auto& trend : trends)
-    for (std::size_t i = 0; i < size; ++i) sums[i] += trend[i];
-  take(sums, kPromising);
-  for (const auto& trend : trends) take(trend, kPromising / trends.size());
-  return promising;
-}
+constexpr double kWork = 2e7;            // multiplications per training
+constexpr std::size_t kMostRows = 400;   // half the fastest, half the latest: training is cubic
+constexpr std::size_t kTrendTrial = 20;  // measurements by which trends must have helped
+constexpr double kUnknownNs = 1e6;       // before there is anything to learn from
 
 }  // namespace
 
@@ -61,8 +20,8 @@ ConfigurationModel::ConfigurationModel(const ParameterSpace& space, std::uint64_
                                        const std::vector<std::vector<double>>& elsewhere)
     : space_(space),
       columns_(ConfigurationColumns(space)),
-      trends_(Trends(elsewhere)),
-      promising_(MostPromising(trends_)),
+      trends_(internal::MakeTrends(space, elsewhere)),
+      promising_(internal::MostPromising(trends_)),
       process_(columns_, kChains, seed, trends_) {}
 
 void ConfigurationModel::Add(std::size_t configuration, double ns) {
@@ -111,6 +70,11 @@ void ConfigurationModel::Train() {
     logs.push_back(log2_ns);
   }
   process_.Fit(configurations, logs, kWork);
+  if (!promising_.empty() && rows_.size() >= kTrendTrial && process_.TrendEvidence() < 0) {
+    process_.DropTrends();
+    promising_.clear();
+    process_.Fit(configurations, logs, kWork);
+  }
   trained_ = true;
 }
 

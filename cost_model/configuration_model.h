@@ -3,8 +3,9 @@
 //
 // A Gaussian process over log2(time). A failure counts as the slowest time so far; what is still
 // being measured, as what was expected of it. Times on other devices are trends of the process: how
-// far they are followed is learned from what is measured here. Deterministic for a seed and a
-// history. Not thread-safe.
+// far they are followed is learned from what is measured here. Those that are noise are not
+// followed at all, nor are any, for good, once enough was measured that they do not help to
+// explain. Deterministic for a seed and a history. Not thread-safe.
 #pragma once
 
 #include <cstdint>

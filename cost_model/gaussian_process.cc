@@ -16,10 +16,13 @@ constexpr double kUsualRelevance = 0.0, kRelevanceSpread = 1.5;
 constexpr double kUsualLogNoise = -6, kLogNoiseSpread = 2;
 constexpr double kMostLogNoise = -1;  // where smaller ones leave nothing positive definite
 
+constexpr double kLeastVariance = 1e-12;
 constexpr double kWeightSpread = 0.3;
 constexpr int kWeightRounds = 2;
 // What it costs (as twice a logarithm of a likelihood) to follow one trend only, or none.
 constexpr double kOneTrendPenalty = 1, kNoTrendPenalty = 3;
+// ... and those that together rank the other way round.
+constexpr double kMisleadingPenalty = 1e6;
 
 // In place: `vector` becomes the solution of a symmetric, positive definite system.
 void SolveSymmetric(std::vector<double>& matrix, std::vector<double>& vector) {
@@ -169,7 +172,7 @@ double GaussianProcess::FitWeights(Chain& chain) const {
         for (std::size_t j = 0; j < chosen.size(); ++j)
           left += weights[i] * weights[j] * products[chosen[i] * count + chosen[j]];
       }
-      return std::max(left / rows, 1e-12);
+      return std::max(left / rows, kLeastVariance);
     };
     std::vector<double> weights(chosen.size(), usual);
     // Ridge regression; how much the weights are held depends on the variance that is left.
@@ -184,6 +187,9 @@ double GaussianProcess::FitWeights(Chain& chain) const {
       SolveSymmetric(matrix, weights);
     }
     fit.variance = left_by(weights);
+    double together = 0;
+    for (const double weight : weights) together += weight;
+    if (!chosen.empty() && together < 0) fit.penalty = kMisleadingPenalty;
     for (std::size_t i = 0; i < chosen.size(); ++i) {
       fit.weights[chosen[i]] = weights[i];
       fit.penalty += Square((weights[i] - usual) / kWeightSpread);
@@ -200,12 +206,25 @@ double GaussianProcess::FitWeights(Chain& chain) const {
   for (std::size_t t = 0; t < count && count > 1; ++t) consider(fit_of({t}, kOneTrendPenalty));
   consider(fit_of({}, kNoTrendPenalty));
 
+  chain.evidence =
+      rows * std::log(std::max(squares / rows, kLeastVariance) / best.variance) - best.penalty;
   for (std::size_t t = 0; t < count; ++t)
     for (std::size_t i = 0; i < n; ++i)
       chain.alpha[i] -= static_cast<float>(best.weights[t]) * solved[t][i];
   chain.weights = std::move(best.weights);
   chain.variance = best.variance;
   return best.penalty;
+}
+
+double GaussianProcess::TrendEvidence() const {
+  double sum = 0;
+  for (const Chain& chain : chains_) sum += chain.evidence;
+  return sum / static_cast<double>(chains_.size());
+}
+
+void GaussianProcess::DropTrends() {
+  trends_ = {};
+  for (Chain& chain : chains_) chain.weights.clear();
 }
 
 bool GaussianProcess::FollowsTrends() const {

@@ -52,6 +52,11 @@ class GaussianProcess {
 
   // Whether some chain takes the values to go along with a trend. After Fit.
   bool FollowsTrends() const;
+  // Twice the logarithm of how much likelier the trends make the values, mean of the chains: below
+  // 0 they do not help. After Fit.
+  double TrendEvidence() const;
+  // As if there were none, from the next Fit on; before it nothing may be asked.
+  void DropTrends();
 
  private:
   // What the parameters make of one column.
@@ -67,6 +72,7 @@ class GaussianProcess {
     internal::Cholesky factor;
     std::vector<float> alpha;     // factor \ (values less what the trends explain)
     std::vector<double> weights;  // of the trends
+    double evidence = 0;          // for the trends
   };
   // Levels of a column that the rows have, numbered as they came.
   struct Slots {

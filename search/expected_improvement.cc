@@ -34,7 +34,8 @@ class ExpectedImprovementSearcher final : public Searcher {
         random_(DeriveSeed(seed, "expected improvement")),
         model_(space, seed, elsewhere),
         known_(space.size(), false),
-        in_pool_(space.size(), false) {}
+        in_pool_(space.size(), false),
+        elsewhere_(!model_.promising().empty()) {}
 
   std::vector<Candidate> Propose(int n) override;
   void Observe(std::span<const Candidate> candidates, std::span<const Outcome> outcomes) override;
@@ -63,6 +64,7 @@ class ExpectedImprovementSearcher final : public Searcher {
   std::vector<std::size_t> order_;  // those that are known, in order
   std::vector<bool> in_pool_;       // all false between calls
   std::vector<std::size_t> carried_;
+  bool elsewhere_;          // there were promising configurations
   std::size_t spread_ = 0;  // how often FarFromAll was asked
   std::vector<std::size_t> seeds_;
   std::size_t seeds_tried_ = 0;
@@ -148,11 +150,10 @@ std::size_t ExpectedImprovementSearcher::Choose() {
     const std::size_t seed = seeds_[seeds_tried_++];
     if (!known_[seed]) return seed;
   }
-  if (order_.size() < (model_.promising().empty() ? kFirst : kFirstElsewhere)) return First();
+  if (order_.size() < (elsewhere_ ? kFirstElsewhere : kFirst)) return First();
   model_.Train();
   if (!model_.trained()) return First();
-  if (!model_.promising().empty() && spread_ < kFirstMisled && !model_.FollowsOthers())
-    return FarFromAll();
+  if (elsewhere_ && spread_ < kFirstMisled && !model_.FollowsOthers()) return FarFromAll();
   const std::vector<std::size_t> pool = MakePool();
   if (pool.empty()) return FarFromAll();  // every draw was known already
   const auto beliefs = model_.Beliefs(pool);

@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """What recordings of other devices are worth: each device's space is searched cold, with the recordings of the
-kernel's other devices (`kindred replay --transfer`), and with the same recordings whose times were shuffled.
+kernel's other devices (`kindred replay --transfer`), and with the same recordings whose times mislead: shuffled, or
+reversed (the slowest is the fastest).
 
     transfer.py FOLDER --kindred PATH [--seeds 20] [--json]
 
 FOLDER as for against_kernel_tuner.py; kernels with one device only are passed over. Naive transfer ranks configurations by
 their mean time over the optimum on the other devices and measures in that order. Reported: medians over seeds after 10, 25,
 50 and 100 evaluations; at 10 and 25 the geometric mean of (ratio - 1 + 0.005) of each way, and the points at which
-transfer is worse by more than 0.01 than the better of cold and naive; after 100 evaluations the same of shuffled and cold.
+transfer is worse by more than 0.01 than the better of cold and naive; after 100 evaluations the same mean of shuffled,
+reversed and cold.
 """
 
 import argparse
@@ -61,7 +63,23 @@ def shuffled(path, folder, seed):
     for entry, (time, times) in zip(entries, results):
         entry["time"] = time
         entry.pop("times", None)
-    copy = pathlib.Path(folder) / f"{path.parent.name}_{path.name.removesuffix('.gz')}"
+    return write(recorded, folder, "shuffled", path)
+
+
+def reversed_times(path, folder):
+    """A copy of a recording in which the fastest entry is the slowest; what failed has failed."""
+    recorded = load(path)
+    times = [time for time in map(time_of, recorded["cache"].values()) if time]
+    product = min(times) * max(times)
+    for entry in recorded["cache"].values():
+        if time_of(entry):
+            entry["time"] = product / entry["time"]
+        entry.pop("times", None)
+    return write(recorded, folder, "reversed", path)
+
+
+def write(recorded, folder, how, path):
+    copy = pathlib.Path(folder) / f"{how}_{path.parent.name}_{path.name.removesuffix('.gz')}"
     copy.write_text(json.dumps(recorded))
     return copy
 
@@ -86,7 +104,8 @@ def main():
             for name, path, spec in devices if len(devices) > 1 else []:
                 others = [other for _, other, _ in devices if other != path]
                 wrong = [shuffled(other, folder, 1) for other in others]
-                ways = {"cold": [], "transfer": others, "shuffled": wrong}
+                mirrored = [reversed_times(other, folder) for other in others]
+                ways = {"cold": [], "transfer": others, "shuffled": wrong, "reversed": mirrored}
                 for way, recordings in ways.items():
                     extra = [word for recording in recordings for word in ("--transfer", recording)]
                     tasks.append(lambda p=path, s=spec, e=extra: rec.replay(
@@ -104,7 +123,7 @@ def main():
     means = {way: rec.geometric_mean([rec.distance(space[way][point]) for space in found.values() for point in EARLY])
              for way in ("transfer", "cold", "naive")}
     late = {way: rec.geometric_mean([rec.distance(space[way][100]) for space in found.values()])
-            for way in ("shuffled", "cold")}
+            for way in ("shuffled", "reversed", "cold")}
     worse = [{"space": name, "evaluations": point} for name, space in found.items() for point in EARLY
              if space["transfer"][point] > min(space["cold"][point], space["naive"][point]) + WORSE_BY]
     out = {"seeds": options.seeds, "first_seed": options.first_seed, "spaces": found, "geometric_mean": means,
@@ -117,7 +136,7 @@ def main():
             print(f"{name:22s} {way:9s} " + " ".join(f"{ratios[point]:.4f}" for point in POINTS))
     print("geometric means at 10 and 25: " + ", ".join(f"{way} {mean:.4f}" for way, mean in means.items()))
     print(f"transfer worse by more than {WORSE_BY} at {len(worse)} of {out['points']} points; after 100 evaluations "
-          f"shuffled {late['shuffled']:.4f}, cold {late['cold']:.4f}")
+          f"shuffled {late['shuffled']:.4f}, reversed {late['reversed']:.4f}, cold {late['cold']:.4f}")
 
 
 main()

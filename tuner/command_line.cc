@@ -26,6 +26,16 @@ std::string ReadDuration(std::string& text, double& seconds) {
   return {};
 }
 
+// "1%" as a share.
+std::string ReadPercentage(const std::string& text, double& share) {
+  char* end = nullptr;
+  const double value = std::strtod(text.c_str(), &end);
+  if (end == text.c_str() || std::string(end) != "%" || !(value > 0 && value < 100))
+    return "'" + text + "' is not a percentage above 0% and below 100%; write e.g. 1% or 0.5%";
+  share = value / 100;
+  return {};
+}
+
 // What CLI11 reads as an unsigned number may wrap around or be cut off: the digits are checked
 // first.
 CLI::Validator WholeNumber(std::uint64_t highest) {
@@ -85,6 +95,10 @@ void AddTune(CLI::App& app, std::function<int()>& run) {
       ->check(CLI::Range(1, 1000000000));
   auto time = std::make_shared<std::string>();
   command->add_option("--time", *time, "Wall-clock bound, e.g. 90s, 10m, 2h");
+  auto until = std::make_shared<std::string>();
+  command->add_option("--until", *until,
+                      "End when another round of every subgraph is expected to gain less than this "
+                      "share of the inputs' time, e.g. 1%");
   command
       ->add_option("--log", o->log,
                    "Tuning log (SQLite); the same command on the same log goes on where it was")
@@ -114,12 +128,16 @@ void AddTune(CLI::App& app, std::function<int()>& run) {
       ->capture_default_str();
   command->add_flag("--quiet", o->quiet, "No progress on standard error");
   AddCommon(*command, *o);
-  command->callback([o, time, families, searcher, &run] {
+  command->callback([o, time, until, families, searcher, &run] {
     o->options.families = *families == "on";
     o->searcher_given = searcher->count() > 0;
     if (!time->empty()) {
       const std::string problem = ReadDuration(*time, o->options.time_s);
       if (!problem.empty()) throw CLI::ValidationError("--time", problem);
+    }
+    if (!until->empty()) {
+      const std::string problem = ReadPercentage(*until, o->options.until);
+      if (!problem.empty()) throw CLI::ValidationError("--until", problem);
     }
     run = [o] { return RunTune(*o); };
   });

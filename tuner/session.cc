@@ -82,8 +82,8 @@ Result<void> TuningSession::Run(const std::function<bool()>& stop, Progress& pro
     times_.wall_s = Elapsed();
     times_.other_s = std::max(
         0.0, times_.wall_s - times_.build_s - times_.run_s - times_.train_s - times_.search_s);
-    interrupted_ = stop();
-    return SaveState(interrupted_ ? "interrupted" : "finished");
+    end_ = WhyEnded(stop());
+    return SaveState(interrupted() ? "interrupted" : "finished");
   };
 
   KINDRED_CHECK(MeasureUntuned(ended, progress));
@@ -107,7 +107,7 @@ Result<void> TuningSession::Run(const std::function<bool()>& stop, Progress& pro
     for (const auto& [round, list] : logged_) known += static_cast<std::int64_t>(list.size());
     progress.Note(fmt::format("session {} goes on after {} trials", session_.id, known));
   }
-  while (!ended()) {
+  while (!ended() && !NothingToGain()) {
     std::int64_t size = 0;
     const int index = NextTask(size);
     if (index < 0) break;
@@ -119,6 +119,12 @@ Result<void> TuningSession::Run(const std::function<bool()>& stop, Progress& pro
     progress.Show(Snapshot("tune", tasks_[static_cast<std::size_t>(index)].name));
   }
   return finish();
+}
+
+// What the log holds is replayed first: a budget never changes what was decided.
+bool TuningSession::NothingToGain() const {
+  return options_.until > 0 && !logged_.contains(round_) &&
+         scheduler_.ExpectedShare() < options_.until;
 }
 
 // The task of the next round and its size; -1 when there is nothing left. A round that the log

@@ -39,6 +39,9 @@ struct TuneOptions {
   std::int64_t trials = 0;           // total over all tasks; 0: no such bound
   std::int64_t trials_per_task = 0;  // each; 0: no such bound
   double time_s = 0;                 // of this run; 0: no such bound
+  // Ends when another round of every task is expected to gain less than this share of the inputs'
+  // time (TaskScheduler::ExpectedShare); 0: no such bound.
+  double until = 0;
   std::uint64_t seed = 0;
   std::string searcher = "mcts";
   bool families = true;
@@ -71,6 +74,14 @@ struct TuneTask : DistinctTask {
   std::map<int, double> seeded;  // sibling -> its best when its winner was last handed over
 };
 
+// Why a run ended.
+struct RunEnd {
+  // "trials", "trials_per_task", "time", "until", "exhausted" (every schedule was tried) or
+  // "interrupted"
+  std::string by;
+  std::string message;  // for people
+};
+
 struct SessionTimes {
   double build_s = 0, run_s = 0, search_s = 0, train_s = 0, other_s = 0, wall_s = 0;
   double device_busy_s = 0, device_wanted_s = 0;  // GPUs: MeasureTimes
@@ -91,7 +102,8 @@ class TuningSession {
                                                      const TuneOptions& options, Runner& runner,
                                                      TuningLog& log);
 
-  // Tunes until the budget is spent, every space is exhausted or `stop` says so. An error leaves
+  // Tunes until a budget is spent, nothing is expected to gain (`until`), every space is exhausted
+  // or `stop` says so: end(). An error leaves
   // everything that was measured in the log.
   Result<void> Run(const std::function<bool()>& stop, Progress& progress);
 
@@ -104,7 +116,8 @@ class TuningSession {
   const std::string& id() const { return session_.id; }
   std::int64_t trials() const;  // in the log, of this session
   std::int64_t new_trials() const { return new_trials_; }
-  bool interrupted() const { return interrupted_; }
+  bool interrupted() const { return end_.by == "interrupted"; }
+  const RunEnd& end() const { return end_; }
 
  private:
   struct Round;
@@ -122,12 +135,14 @@ class TuningSession {
   Result<void> LeaveOut(std::size_t index, const std::string& cause, Progress& progress);
   Result<void> SaveState(const std::string& state);
   TaskRecord TaskRow(std::size_t index) const;
+  RunEnd WhyEnded(bool interrupted) const;
   ProgressState Snapshot(const std::string& phase, const std::string& task) const;
 
   // session.cc
   Result<void> MeasureUntuned(const std::function<bool()>& stop, Progress& progress);
   std::int64_t Room(const TuneTask& task) const;
   void SeedFromSiblings(TuneTask& task);
+  bool NothingToGain() const;
   int NextTask(std::int64_t& size) const;
   Result<void> RunRound(int index, std::int64_t size, const std::function<bool()>& stop,
                         Progress& progress);
@@ -161,7 +176,7 @@ class TuningSession {
   std::int64_t round_ = 0;
   std::int64_t untrained_ = 0, observed_ = 0;
   std::int64_t new_trials_ = 0;
-  bool interrupted_ = false;
+  RunEnd end_;
   double started_s_ = 0;  // steady clock
   SessionTimes times_;
 };

@@ -90,6 +90,28 @@ Result<void> TuningSession::SaveState(const std::string& state) {
   return {};
 }
 
+RunEnd TuningSession::WhyEnded(bool interrupted) const {
+  if (interrupted) return {"interrupted", "the run was interrupted"};
+  const bool open = std::any_of(tasks_.begin(), tasks_.end(), [](const TuneTask& task) {
+    return task.left_out.empty() && !task.exhausted;
+  });
+  if (!open) return {"exhausted", "every schedule was tried"};
+  if (options_.trials > 0 && trials() >= options_.trials)
+    return {"trials", fmt::format("the budget of {} trials is spent", options_.trials)};
+  const bool room = std::any_of(tasks_.begin(), tasks_.end(), [&](const TuneTask& task) {
+    return task.left_out.empty() && !task.exhausted && Room(task) > 0;
+  });
+  if (!room)
+    return {"trials_per_task", fmt::format("the budget of {} trials for each subgraph is spent",
+                                           options_.trials_per_task)};
+  if (NothingToGain())
+    return {"until",
+            fmt::format("another round of every subgraph is expected to gain {:.2g}% of the time, "
+                        "less than {:g}%",
+                        100 * scheduler_.ExpectedShare(), 100 * options_.until)};
+  return {"time", fmt::format("the time of {:g} s is spent", options_.time_s)};
+}
+
 ProgressState TuningSession::Snapshot(const std::string& phase, const std::string& task) const {
   ProgressState state;
   state.phase = phase;

@@ -10,11 +10,28 @@ int TaskScheduler::AddTask(double weight, double start_ns, int family) {
   return static_cast<int>(tasks_.size()) - 1;
 }
 
-double TaskScheduler::OwnGain(const Task& task) const {
+double TaskScheduler::ExpectedImprovement(const Task& task) const {
   const double rounds = task.rounds;
-  const double optimistic = options_.optimism / (rounds * rounds);
-  const double explore = options_.exploration * std::sqrt(std::log(1.0 + total_rounds_) / rounds);
-  return task.weight * task.best_ns * (std::max(task.improvement / 2, optimistic) + explore);
+  return std::max(task.improvement / 2, options_.optimism / (rounds * rounds));
+}
+
+double TaskScheduler::OwnGain(const Task& task) const {
+  const double explore =
+      options_.exploration * std::sqrt(std::log(1.0 + total_rounds_) / task.rounds);
+  return task.weight * task.best_ns * (ExpectedImprovement(task) + explore);
+}
+
+double TaskScheduler::ExpectedShare() const {
+  double total = 0, gain = 0;
+  for (const Task& task : tasks_) {
+    if (task.rounds == 0) {
+      if (!task.closed) return 1;
+      continue;
+    }
+    total += task.weight * task.best_ns;
+    if (!task.closed) gain += task.weight * task.best_ns * ExpectedImprovement(task);
+  }
+  return total > 0 ? gain / total : 0;
 }
 
 double TaskScheduler::Value(const Task& task) const {

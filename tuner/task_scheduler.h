@@ -35,6 +35,11 @@ class TaskScheduler {
   // The task takes no more rounds (budget reached or space exhausted).
   void Close(int task);
 
+  // What another round of every open task is expected to gain, as a share of the time of all tasks
+  // that had a round (exploration is no gain). 1 while an open task had none; 0 when all are
+  // closed.
+  double ExpectedShare() const;
+
   TaskScheduler() = default;
   explicit TaskScheduler(const Options& options) : options_(options) {}
 
@@ -48,7 +53,8 @@ class TaskScheduler {
     double seconds = 0;      // total
   };
   double Value(const Task& task) const;
-  double OwnGain(const Task& task) const;
+  double OwnGain(const Task& task) const;              // exploration included
+  double ExpectedImprovement(const Task& task) const;  // of its next round, relative
 
   Options options_;
   std::vector<Task> tasks_;

@@ -13,7 +13,7 @@ import time
 
 import harness
 
-TUNE_FIELDS = {"models", "sharing", "target", "wall_s", "trials", "tasks", "time"}
+TUNE_FIELDS = {"models", "sharing", "target", "wall_s", "trials", "tasks", "time", "ended"}
 TASK_FIELDS = {"key", "name", "family", "count", "runs", "uses", "flop", "bytes", "untuned_ns", "best_ns", "trials", "failed",
                "left_out"}
 TIME_FIELDS = {"build_s", "run_s", "search_s", "train_s", "other_s"}
@@ -51,7 +51,9 @@ def help_and_usage(sandbox):
                   ["tune", "x.kd", "--seed", "18446744073709551616"], ["tune", "x.kd", "--batch", "-1"],
                   ["tune", "x.kd", "--threads", "-1"], ["tune", "x.kd", "--merge", "-2"], ["tune", "x.kd", "--merge", "0"],
                   ["tune", "x.kd", "--trips", "-2"], ["import", "x.onnx", "--dim", "n=-1"], ["query", "x.kd", "--epoch", "-1"],
-                  ["tune", "x.kd", "--target", "cpu:threads=-1"]):
+                  ["tune", "x.kd", "--target", "cpu:threads=-1"], ["tune", "x.kd", "--until", "1"], ["tune", "x.kd", "--until", "0%"],
+                  ["tune", "x.kd", "--until", "-1%"], ["tune", "x.kd", "--until", "100%"], ["tune", "x.kd", "--until", "nan%"],
+                  ["tune", "x.kd", "--until", "one%"]):
         done = sandbox.run(*words)
         sandbox.check(done.code == 2 and done.err.strip(), f"`kindred {' '.join(words)}` is bad usage: exit code 2 and a message", done)
 
@@ -189,6 +191,15 @@ def tune(sandbox, workload, log):
     sandbox.check(plain.code == 0 and "GFLOP/s" in plain.out + plain.err, "tune in words ends with a table", plain)
     ask_json(sandbox, ["tune", workload, "--time", "3s", "--seed", 6, "--searcher", "random", "--families", "off", "--log", log,
                        "--json"], "tune --time --searcher random --families off")
+
+
+def until(sandbox, workload):
+    command = ["tune", workload, "--until", "30%", "--seed", 3, "--log", "until.db", "--json"]
+    report, done = ask_json(sandbox, command, "tune --until")
+    sandbox.check(report.get("ended", {}).get("by") == "until" and "30%" in report["ended"]["message"] and report["trials"] > 0,
+                  "tune --until says why it ended", done)
+    again, done = ask_json(sandbox, command, "tune --until again")
+    sandbox.check(again.get("new_trials") == 0 and again["ended"]["by"] == "until", "tune --until again measures nothing", done)
 
 
 def unmeasured_parts(sandbox):
@@ -340,6 +351,7 @@ def test(sandbox):
     device(sandbox)
     import_models(sandbox)
     tune(sandbox, workload, log)
+    until(sandbox, workload)
     unmeasured_parts(sandbox)
     query(sandbox, workload, log)
     described_gpu(sandbox, workload)

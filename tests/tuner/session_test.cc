@@ -96,6 +96,7 @@ struct Harness {
     best.clear();
     for (const TuneTask& task : (*session)->tasks()) best.push_back(task.best_ns);
     total = (*session)->trials();
+    end = (*session)->end();
     return runner.measured;
   }
 
@@ -115,6 +116,7 @@ struct Harness {
   std::string id;
   std::vector<double> best;
   std::int64_t total = 0;
+  RunEnd end;
 };
 
 TuneOptions Options(const std::string& searcher = "mcts") {
@@ -211,6 +213,46 @@ TEST(Session, TrialsIsTheTotalOverAllTasks) {
   TuneOptions options;
   options.trials = 37;
   EXPECT_EQ(harness.Run(options), 37);
+}
+
+TEST(Session, SaysWhyItEnded) {
+  Harness harness;
+  EXPECT_EQ(harness.Run(Options(), 5), 5);
+  EXPECT_EQ(harness.end.by, "interrupted");
+  harness.Run(Options());
+  EXPECT_EQ(harness.end.by, "trials_per_task");
+  TuneOptions options = Options();
+  options.trials = 30;
+  harness.Run(options);
+  EXPECT_EQ(harness.end.by, "trials");
+  options = Options();
+  options.trials_per_task = 0;
+  options.time_s = 1e-9;
+  harness.Run(options);
+  EXPECT_EQ(harness.end.by, "time");
+}
+
+TEST(Session, EndsWhenNothingIsExpectedToGain) {
+  TuneOptions options = Options();
+  options.trials_per_task = 0;
+  std::int64_t before = 0;
+  Harness harness;  // goes on with a smaller share where the larger one ended
+  for (const double until : {0.05, 0.02}) {
+    options.until = until;
+    harness.Run(options);
+    EXPECT_EQ(harness.end.by, "until") << harness.end.message;
+    EXPECT_GT(harness.total, before);
+    before = harness.total;
+    EXPECT_EQ(harness.Run(options), 0) << "nothing more to do";
+    EXPECT_EQ(harness.end.by, "until");
+    Harness parts;
+    parts.Run(options, 13);
+    parts.Run(options);
+    EXPECT_EQ(parts.Decisions(), harness.Decisions());
+  }
+  options.until = 0.05;
+  EXPECT_EQ(harness.Run(options), 0);
+  EXPECT_EQ(harness.total, before) << "what the log holds stays";
 }
 
 TEST(Session, AnotherSessionOnTheSameLogMeasuresNothingAgain) {

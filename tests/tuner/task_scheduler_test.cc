@@ -52,6 +52,30 @@ TEST(TaskScheduler, CheapRoundsArePreferredAtEqualGain) {
   EXPECT_GT(rounds[0], rounds[1]);
 }
 
+TEST(TaskScheduler, ExpectsLessTheLessItGained) {
+  TaskScheduler scheduler;
+  scheduler.AddTask(2, 1000, 0);
+  scheduler.AddTask(1, 1000, 1);
+  scheduler.Update(0, 1000, 1);
+  EXPECT_EQ(scheduler.ExpectedShare(), 1) << "a task had no round";
+  scheduler.Update(1, 1000, 1);
+  double last = scheduler.ExpectedShare();
+  EXPECT_LT(last, 1);
+  for (int round = 2; round < 8; ++round) {
+    scheduler.Update(0, 1000, 1);
+    scheduler.Update(1, 1000, 1);
+    EXPECT_LT(scheduler.ExpectedShare(), last);
+    last = scheduler.ExpectedShare();
+  }
+  EXPECT_LT(last, 0.01);
+  scheduler.Update(0, 800, 1);
+  EXPECT_GT(scheduler.ExpectedShare(), 0.02) << "it gained again";
+  scheduler.Close(0);
+  EXPECT_LT(scheduler.ExpectedShare(), 0.01) << "what is closed gains nothing";
+  scheduler.Close(1);
+  EXPECT_EQ(scheduler.ExpectedShare(), 0);
+}
+
 TEST(TaskScheduler, ClosedTasksAreNotPicked) {
   TaskScheduler scheduler;
   scheduler.AddTask(1, 100, 0);

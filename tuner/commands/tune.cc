@@ -90,7 +90,8 @@ Result<void> Tune(const TuneCommand& command) {
   TuneOptions options = command.options;
   options.limits.memory_bytes = kMemoryShare * MemoryBytes();
   options.limits.run_s = settings.limits.run_timeout_s;
-  if (options.trials == 0 && options.trials_per_task == 0 && options.time_s == 0)
+  if (options.trials == 0 && options.trials_per_task == 0 && options.time_s == 0 &&
+      options.until == 0)
     options.trials_per_task = kDefaultTrialsPerTask;
   KINDRED_TRY(const auto session,
               TuningSession::Open(std::move(inputs), target, options, *runner, *log));

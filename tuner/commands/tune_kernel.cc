@@ -60,6 +60,10 @@ Result<void> TuneUserKernel(const TuneCommand& command, const std::function<bool
   if (!command.models.dims.empty() || command.models.merge != unused.merge ||
       command.models.trips != unused.trips)
     return BadInput(command.inputs[0] + ": --dim, --merge and --trips are for models (MODEL.onnx)");
+  if (command.options.until > 0)
+    return BadInput(
+        command.inputs[0] +
+        ": --until is for models and workloads; bound a kernel with --trials or --time");
   KINDRED_TRY(const KernelInput input, ReadKernelInput(command.inputs[0]));
   if (input.spec.language == KernelSpec::Language::kCuda)
     return Unsupported(input.path +

@@ -144,6 +144,7 @@ std::string TuneReportText(const TuningSession& session) {
       "training {:.1f} s, other {:.1f} s\n",
       session.trials(), session.new_trials(), FormatSeconds(t.wall_s), t.build_s, t.run_s,
       t.search_s, t.train_s, t.other_s);
+  text += fmt::format("ended: {}\n", session.end().message);
   if (t.DeviceBusyShare() > 0)
     text +=
         fmt::format("the device was at work {:.0f}% of the time that a built kernel was there\n",
@@ -178,6 +179,7 @@ nlohmann::ordered_json TuneReportJson(const TuningSession& session) {
   out["trials"] = session.trials();
   out["new_trials"] = session.new_trials();
   out["interrupted"] = session.interrupted();
+  out["ended"] = {{"by", session.end().by}, {"message", session.end().message}};
   out["tasks"] = json::array();
   for (const TuneTask& task : session.tasks()) {
     json uses = json::array();

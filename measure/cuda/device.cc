@@ -92,6 +92,7 @@ Result<DeviceFacts> FactsOf(const DriverApi& api, int index, int device) {
 
 Result<DeviceFacts> FactsOfIndex(const DriverApi& api, int index) {
   int device = 0;
+  void* context = nullptr;
   if (const CudaResult code = api.device_get(&device, index); code != 0)
     return Refused(api, "the driver does not give cuda:" + std::to_string(index), code);
   return FactsOf(api, index, device);
@@ -123,6 +124,7 @@ Result<std::unique_ptr<Device>> Device::Take(int index) {
                        (count == 1 ? " device, cuda:0" : " devices, from cuda:0 on"));
   KINDRED_TRY(d.facts_, FactsOfIndex(*d.api_, index));
   int device = 0;
+  void* context = nullptr;
   CudaResult code = d.api_->device_get(&device, index);
   if (code == 0) code = d.api_->context_retain(&context, device);
   if (code == 0) code = d.api_->context_set(context);

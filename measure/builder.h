@@ -45,6 +45,8 @@ struct BuiltKernel {
   std::string library;          // path of the shared library
   std::string entry,
       prepare_entry;  // symbols in it; the latter empty where there is nothing to prepare
+  std::vector<std::string> lowered =
+      {};  // CUDA: KernelSource::lower_names' names, by step; or empty
   BuildFacts facts;
   double build_s = 0;  // its share of the compiler run; 0: found in the cache
 };

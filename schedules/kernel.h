@@ -57,6 +57,8 @@ struct KernelSource {
   std::string compiler = "gcc";
   std::vector<std::string> flags;  // complete, in order
   std::vector<KernelStep> steps;   // CUDA
+  // CUDA: the steps' entries are C++ names, "gemm<float, 64>", whose symbols the compiler says.
+  bool lower_names = false;
 };
 
 }  // namespace kindred

@@ -82,9 +82,9 @@ void AddTune(CLI::App& app, std::function<int()>& run) {
   auto o = std::make_shared<TuneCommand>();
   command
       ->add_option("inputs", o->inputs,
-                   "MODEL.onnx, WORKLOAD.kd, ZOO.json, or SPEC.json of a kernel (T1)")
+                   "MODEL.onnx, WORKLOAD.kd, ZOO.json, or SPEC.json of a kernel or a command (T1)")
       ->required();
-  command->add_option("--target", o->target, TargetNames())->capture_default_str();
+  auto* target = command->add_option("--target", o->target, TargetNames())->capture_default_str();
   command->add_option("--threads", o->threads, "Shorthand for --target cpu:threads=N")
       ->check(CLI::Range(1, 1024));
   command->add_option("--trials", o->options.trials, "Total number of trials over all subgraphs")
@@ -128,9 +128,10 @@ void AddTune(CLI::App& app, std::function<int()>& run) {
       ->capture_default_str();
   command->add_flag("--quiet", o->quiet, "No progress on standard error");
   AddCommon(*command, *o);
-  command->callback([o, time, until, families, searcher, &run] {
+  command->callback([o, time, until, families, searcher, target, &run] {
     o->options.families = *families == "on";
     o->searcher_given = searcher->count() > 0;
+    o->target_given = target->count() > 0;
     if (!time->empty()) {
       const std::string problem = ReadDuration(*time, o->options.time_s);
       if (!problem.empty()) throw CLI::ValidationError("--time", problem);

@@ -108,8 +108,9 @@ KernelStep LaunchFromJson(const json& launch) {
 
 }  // namespace
 
-std::string_view Name(KernelSource::Language language) {
-  return language == KernelSource::Language::kC ? "c" : "cuda";
+std::string_view LanguageName(const KernelSource& kernel) {
+  if (kernel.compiler == "command") return "command";
+  return kernel.language == KernelSource::Language::kC ? "c" : "cuda";
 }
 
 std::string_view Name(MatchLevel level) {
@@ -205,7 +206,7 @@ nlohmann::ordered_json ToJson(const KernelPackage& package) {
   out["match"] = Name(package.match);
   out["validated"] = package.validated;
   out["schedule"] = package.schedule;
-  out["language"] = Name(package.kernel.language);
+  out["language"] = LanguageName(package.kernel);
   out["source"] = package.kernel.code;
   out["steps"] = StepsToJson(package.kernel);
   out["arguments"] = package.arguments;

@@ -37,7 +37,7 @@ struct KernelPackage {
   std::int64_t epoch = 0;
 };
 
-std::string_view Name(KernelSource::Language language);  // "c", "cuda"
+std::string_view LanguageName(const KernelSource& kernel);  // "c", "cuda", "command"
 
 // {"key", "target", "match", "validated", "schedule", "language", "source", "steps", "arguments",
 //  "workspace_bytes", "statistics", "provenance", "epoch"}

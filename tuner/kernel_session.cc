@@ -108,7 +108,7 @@ Result<void> KernelSession::Open() {
                     {"space", SpaceToJson(input_.space, input_.spec.space.conditions)}}});
   const json options = {{"searcher", options_.searcher},
                         {"batch", options_.batch},
-                        {"reference", input_.spec.reference}};
+                        {"reference", ReferenceName(input_.spec)}};
   report_.session =
       HashOf(inputs.dump() + target_.id + std::to_string(options_.seed) + options.dump())
           .Hex()
@@ -118,6 +118,9 @@ Result<void> KernelSession::Open() {
   report_.name = input_.name;
   report_.target = target_.id;
   report_.configurations = input_.space.size();
+  report_.command = input_.spec.language == KernelSpec::Language::kCommand;
+  report_.maximise = input_.spec.command.maximise;
+  report_.unit = input_.spec.command.unit;
 
   LogBatch batch;
   batch.targets.push_back(target_);
@@ -172,7 +175,7 @@ TaskRecord KernelSession::TaskRow() const {
   record.family = report_.family;
   record.uses = json::array({{{"model", input_.name}, {"count", 1}, {"runs", 1}}}).dump();
   record.untuned_ns = report_.reference_ns;
-  record.untuned = json{{"reference", input_.spec.reference}}.dump();
+  record.untuned = json{{"reference", ReferenceName(input_.spec)}}.dump();
   return record;
 }
 
@@ -188,7 +191,7 @@ Result<void> KernelSession::SaveState(const std::string& state) {
 
 // The function that the description names.
 Result<void> KernelSession::TakeNamedReference() {
-  const std::string& name = input_.spec.reference;
+  const std::string name = ReferenceName(input_.spec);
   KINDRED_TRY(const KernelSource kernel,
               EmitUserReference(input_.spec, input_.space, input_.text, input_.folder));
   const auto failed = [&](const Outcome& outcome) {
@@ -345,8 +348,11 @@ void KernelSession::ShowProgress() {
 
 Result<KernelTuneReport> KernelSession::Run() {
   KINDRED_CHECK(Open());
-  if (!input_.spec.reference.empty()) {
+  if (input_.spec.reference) {
     KINDRED_CHECK(TakeNamedReference());
+  } else if (!ComparesOutputs(input_.spec)) {
+    if (!input_.spec.verifier.empty())
+      report_.reference = "verifier " + input_.spec.verifier.front();
   } else {
     KINDRED_CHECK(TakeLoggedReference());
   }

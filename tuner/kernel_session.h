@@ -40,6 +40,9 @@ struct KernelTuneReport {
   double reference_ns = 0;  // of a function; 0: not timed
   double best_ns = 0;       // validated; 0: none
   std::string best;         // configuration as JSON
+  // Of a command: best_ns is the objective times 1e6, or 1e6 over it where that is maximised.
+  std::string unit;
+  bool command = false, maximise = false;
   bool interrupted = false, exhausted = false;
   double wall_s = 0;
 };

@@ -97,7 +97,7 @@ KernelRecord ToRecord(const KernelSource& kernel, const Workload& canonical) {
   KernelRecord record;
   record.code = kernel.code;
   json package;
-  package["language"] = Name(kernel.language);
+  package["language"] = LanguageName(kernel);
   package["steps"] = StepsToJson(kernel);
   package["arguments"] = ArgumentsToJson(kernel, canonical);
   package["workspace_bytes"] = kernel.workspace_bytes;
@@ -113,8 +113,8 @@ Result<KernelSource> ToKernel(const KernelRecord& record) {
   try {
     KernelSource kernel;
     kernel.code = record.code;
-    kernel.language =
-        package.at("language") == "c" ? KernelSource::Language::kC : KernelSource::Language::kCuda;
+    kernel.language = package.at("language") == "cuda" ? KernelSource::Language::kCuda
+                                                       : KernelSource::Language::kC;
     KINDRED_CHECK(StepsFromJson(package.at("steps"), kernel));
     KINDRED_TRY(kernel.arguments, ArgumentsFromJson(package.at("arguments")));
     kernel.workspace_bytes = package.at("workspace_bytes");

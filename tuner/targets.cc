@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "measure/cuda/cuda_kernel_runner.h"
 #include "measure/cuda/cuda_runner.h"
 #include "schedules/cuda_targets.h"
 
@@ -43,6 +44,24 @@ Error WithoutADevice(const Target& target) {
       target.id));
 }
 
+CpuRunnerOptions CpuOptions(const RunnerSettings& settings) {
+  CpuRunnerOptions options;
+  options.cache_directory = settings.cache;
+  options.worker_program = kProgram;
+  options.limits = settings.limits;
+  options.build_jobs = settings.builders;
+  return options;
+}
+
+CudaRunnerOptions CudaOptions(const RunnerSettings& settings) {
+  CudaRunnerOptions options;
+  options.cache_directory = settings.cache;
+  options.program = kProgram;
+  options.limits = settings.limits;
+  options.build_jobs = settings.builders;
+  return options;
+}
+
 }  // namespace
 
 std::string TargetNames() {
@@ -74,22 +93,18 @@ Result<void> CheckTimed(const Target& target) {
 
 Result<std::unique_ptr<Runner>> MakeRunner(const Target& target, const RunnerSettings& settings) {
   if (NamedCudaTarget(target.id)) return WithoutADevice(target);
-  if (target.kind == DeviceKind::kCpu) {
-    CpuRunnerOptions options;
-    options.cache_directory = settings.cache;
-    options.worker_program = kProgram;
-    options.limits = settings.limits;
-    options.build_jobs = settings.builders;
-    return MakeCpuRunner(target, std::move(options));
-  }
-  CudaRunnerOptions options;
-  options.cache_directory = settings.cache;
-  options.program = kProgram;
-  options.limits = settings.limits;
-  options.build_jobs = settings.builders;
+  if (target.kind == DeviceKind::kCpu) return MakeCpuRunner(target, CpuOptions(settings));
   Target device = target;
   if (device.id == kEmulatedTarget) device.id = "cuda:0";
-  return MakeCudaRunner(device, std::move(options));
+  return MakeCudaRunner(device, CudaOptions(settings));
+}
+
+Result<std::unique_ptr<KernelRunner>> MakeKernelRunner(const Target& target, KernelTask task,
+                                                       const RunnerSettings& settings) {
+  KINDRED_CHECK(CheckTimed(target));
+  if (target.kind == DeviceKind::kCpu)
+    return MakeKernelRunner(target, std::move(task), CpuOptions(settings));
+  return MakeCudaKernelRunner(target, std::move(task), CudaOptions(settings));
 }
 
 }  // namespace kindred

@@ -14,6 +14,7 @@
 #include <memory>
 #include <string>
 
+#include "measure/kernel_runner.h"
 #include "measure/runner.h"
 #include "schedules/base/result.h"
 #include "schedules/target.h"
@@ -41,5 +42,9 @@ struct RunnerSettings {
 };
 // Errors: kBadInput for a mere description; those of the runners.
 Result<std::unique_ptr<Runner>> MakeRunner(const Target& target, const RunnerSettings& settings);
+// Of a user's kernel. Errors: kBadInput for several devices and what cannot be timed; those of the
+// runners.
+Result<std::unique_ptr<KernelRunner>> MakeKernelRunner(const Target& target, KernelTask task,
+                                                       const RunnerSettings& settings);
 
 }  // namespace kindred

@@ -20,10 +20,32 @@ std::string_view Invalidity(const std::string& status) {
   return "runtime";
 }
 
-json ResultOf(const TrialRecord& trial) {
+// What was measured: times, or a command's objective, which the log holds as the time of as many
+// milliseconds, or of what is maximised as one over it.
+struct Objective {
+  std::string name = "time", unit = "milliseconds";
+  bool maximise = false;
+
+  double Of(double ns) const { return maximise ? 1e6 / ns : ns / 1e6; }
+};
+
+Objective ObjectiveOf(const WorkloadRecord& workload) {
+  const json parsed = json::parse(workload.json, nullptr, false);
+  Objective objective;
+  if (!parsed.is_object() || !parsed.contains("user_kernel") ||
+      !parsed["user_kernel"].contains("objective"))
+    return objective;
+  const json& said = parsed["user_kernel"]["objective"];
+  objective.unit = said.value("unit", "ms");
+  objective.maximise = said.value("direction", "") == "maximise";
+  if (objective.unit != "ms" || objective.maximise) objective.name = "objective";
+  return objective;
+}
+
+json ResultOf(const TrialRecord& trial, const Objective& objective) {
   const std::string_view invalidity = Invalidity(trial.status);
   json runtimes = json::array();
-  for (const double ns : trial.samples) runtimes.push_back(ns / 1e6);
+  for (const double ns : trial.samples) runtimes.push_back(objective.Of(ns));
   json result = {{"configuration", json::parse(trial.schedule, nullptr, false)},
                  {"times",
                   {{"compilation", trial.build_s * 1e3},
@@ -34,10 +56,11 @@ json ResultOf(const TrialRecord& trial) {
                  {"invalidity", invalidity},
                  {"correctness", invalidity == "correct" ? 1 : 0},
                  {"measurements", json::array()},
-                 {"objectives", {"time"}}};
+                 {"objectives", {objective.name}}};
   if (invalidity == "correct")
-    result["measurements"].push_back(
-        {{"name", "time"}, {"value", trial.median_ns / 1e6}, {"unit", "milliseconds"}});
+    result["measurements"].push_back({{"name", objective.name},
+                                      {"value", objective.Of(trial.median_ns)},
+                                      {"unit", objective.unit}});
   return result;
 }
 
@@ -68,10 +91,12 @@ Result<std::int64_t> ExportT4(const TuningLog& log, const std::string& workload,
     for (const std::string& id : met) names += " " + id;
     return BadInput("the workload was tuned on several targets; choose one:" + names);
   }
+  const Objective objective = ObjectiveOf(*record);
   json results = json::array();
   for (const TrialRecord& trial : trials) {
     const auto found = last.find(trial.schedule_key);
-    if (found != last.end() && found->second == &trial) results.push_back(ResultOf(trial));
+    if (found != last.end() && found->second == &trial)
+      results.push_back(ResultOf(trial, objective));
   }
   const auto count = static_cast<std::int64_t>(results.size());
   const json all = {{"metadata",

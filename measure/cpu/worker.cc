@@ -8,9 +8,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "measure/cpu/buffer_protocol.h"
 #include "measure/cpu/fault_report.h"
 #include "measure/cpu/worker_state.h"
+#include "measure/internal/buffer_protocol.h"
 #include "measure/internal/cache_directory.h"
 #include "measure/internal/serve_requests.h"
 #include "measure/runner.h"

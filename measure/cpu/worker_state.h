@@ -8,13 +8,11 @@
 #include <vector>
 
 #include "measure/internal/protocol.h"
+#include "measure/internal/user_buffers.h"
 #include "measure/internal/workload_data.h"
 #include "measure/timing.h"
 
 namespace kindred {
-
-struct OpenBuffersRequest;
-struct TakeReferenceRequest;
 
 class WorkerState {
  public:
@@ -26,7 +24,7 @@ class WorkerState {
   Result<void> LoadReference(const std::string& file);
   // Error: the kernel cannot be loaded or returns an error; no memory.
   Result<void> ComputeReference(const ComputeReferenceRequest& request);
-  // Buffers without a workload (measure/cpu/buffer_protocol.h). Error: no memory; a file that
+  // Buffers without a workload (measure/internal/buffer_protocol.h). Error: no memory; a file that
   // cannot be read.
   Result<void> OpenBuffers(const OpenBuffersRequest& request);
   // What the kernel does wrong is its Outcome.
@@ -47,7 +45,8 @@ class WorkerState {
   Outcome Check(const LoadedKernel& kernel) const;
 
   WorkloadData data_;
-  std::map<int, std::vector<std::byte>> first_contents_;  // of outputs that are read too
+  std::vector<UserBuffer> buffers_;  // of a kernel without a workload
+  FirstContents first_contents_;
   bool has_reference_ = false;
   std::size_t processors_ = 1;  // that kernels may use
   ControlKernel control_;

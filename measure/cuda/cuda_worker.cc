@@ -81,6 +81,8 @@ Answer Serve(std::optional<CudaWorkerState>& state, const json& request) {
   if (what == "peaks") return Peaks(state->device(), request.at("cubin"));
   if (what == "open") return AnswerOf(state->Open(OpenRequestFrom(request)));
   if (what == "load_reference") return AnswerOf(state->LoadReference(request.at("file")));
+  if (what == "open_buffers") return AnswerOf(state->OpenBuffers(OpenBuffersRequestFrom(request)));
+  if (what == "take_reference") return state->TakeReference(TakeReferenceRequestFrom(request));
   if (what != "candidate")
     return FailedAnswer(Internal("the CUDA worker knows no request '" + what + "'"));
   Result<Answer> answer = state->Measure(CandidateRequestFrom(request));

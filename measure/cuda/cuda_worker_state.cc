@@ -26,11 +26,6 @@ Outcome Failure(Status status, std::string message) {
 
 }  // namespace
 
-struct CudaWorkerState::Candidate {
-  DeviceBuffer workspace;
-  LoadedKernels kernels;
-};
-
 Outcome CudaWorkerState::Failed(CudaResult code, const std::string& doing) const {
   return Failure(StatusOf(code), device_->api().Text(code) + " " + doing);
 }
@@ -47,18 +42,30 @@ CudaResult CudaWorkerState::UploadInputs() {
 CudaResult CudaWorkerState::ClearOutputs() {
   for (const auto& [tensor, buffer] : outputs_) {
     CudaResult code = buffer.Mend();
-    if (code == 0) code = buffer.Fill(kUnwritten);
+    const auto first = first_contents_.find(tensor);
+    if (code == 0)
+      code = first == first_contents_.end() ? buffer.Fill(kUnwritten) : buffer.Write(first->second);
     if (code != 0) return code;
   }
   return 0;
 }
 
-Result<void> CudaWorkerState::Open(const OpenRequest& request) {
+void CudaWorkerState::Close() {
   has_reference_ = false;
   inputs_.clear();
   outputs_.clear();
   data_ = {};
+  buffers_.clear();
+  first_contents_.clear();
+}
+
+Result<void> CudaWorkerState::Open(const OpenRequest& request) {
+  Close();
   KINDRED_TRY(data_, OpenWorkload(request));
+  return AllocateBuffers(static_cast<int>(data_.workload.tensors.size()));
+}
+
+Result<void> CudaWorkerState::AllocateBuffers(int inputs) {
   const auto allocate = [&](int tensor, const GuardedBuffer& host,
                             std::map<int, DeviceBuffer>* to) -> Result<void> {
     DeviceBuffer buffer;
@@ -70,9 +77,8 @@ Result<void> CudaWorkerState::Open(const OpenRequest& request) {
     to->emplace(tensor, std::move(buffer));
     return {};
   };
-  const auto tensors = static_cast<int>(data_.workload.tensors.size());
   for (const auto& [tensor, host] : data_.inputs)
-    if (tensor < tensors) KINDRED_CHECK(allocate(tensor, host, &inputs_));
+    if (tensor < inputs) KINDRED_CHECK(allocate(tensor, host, &inputs_));
   for (const auto& [tensor, host] : data_.outputs) KINDRED_CHECK(allocate(tensor, host, &outputs_));
   if (const CudaResult code = UploadInputs(); code != 0)
     return Environment("the inputs cannot be copied to the device: " + device_->api().Text(code));
@@ -133,10 +139,10 @@ Outcome CudaWorkerState::Prepare(const CandidateRequest& request, Candidate* can
                                                       candidate->workspace.data(), data_.extents);
       code != 0)
     return Failed(code, "when it was loaded");
-  return {};
+  return FillConstants(*candidate);
 }
 
-Outcome CudaWorkerState::Check(const Candidate& candidate, bool inputs) {
+Outcome CudaWorkerState::CheckZones(const Candidate& candidate, bool inputs) {
   std::string damage;
   CudaResult code = 0;
   for (const auto& [tensor, buffer] : outputs_) {
@@ -155,6 +161,13 @@ Outcome CudaWorkerState::Check(const Candidate& candidate, bool inputs) {
     if (code == 0) code = buffer.Equal(data_.inputs.at(tensor).span(), &same);
     if (!same) return Failure(Status::kOutOfBounds, "input " + buffer.name() + " was written");
   }
+  return code == 0 ? Outcome{} : Failed(code, "when its outputs were copied back");
+}
+
+Outcome CudaWorkerState::Check(const Candidate& candidate, bool inputs) {
+  Outcome outcome = CheckZones(candidate, inputs);
+  if (outcome.status != Status::kOk) return outcome;
+  CudaResult code = 0;
   for (std::size_t i = 0; i < data_.expected.size() && code == 0; ++i) {
     const int tensor = data_.output_tensors[i];
     const GuardedBuffer& host = data_.outputs.at(tensor);
@@ -207,6 +220,11 @@ Outcome CudaWorkerState::Run(const CandidateRequest& request, double* device_s) 
   };
   timing = TakeDeviceSamples(timing_request, timed);
   if (timing.failed) return Failed(code, "in a repeated run");
+  if (!first_contents_.empty()) {  // the timed runs went on from each other's results
+    code = ClearOutputs();
+    if (code == 0) code = RunGroup(*device_, candidate.kernels, 1, request.cold).code;
+    if (code != 0) return Failed(code, "in a repeated run");
+  }
   // Again: a kernel that relies on what its first run left behind is wrong.
   outcome = Check(candidate, true);
   if (outcome.status != Status::kOk) {

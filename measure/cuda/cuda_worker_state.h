@@ -12,6 +12,7 @@
 #include "measure/cuda/device_buffer.h"
 #include "measure/cuda/launch_group.h"
 #include "measure/internal/protocol.h"
+#include "measure/internal/user_buffers.h"
 #include "measure/internal/workload_data.h"
 
 namespace kindred {
@@ -24,16 +25,33 @@ class CudaWorkerState {
   Result<void> Open(const OpenRequest& request);
   // Error: no such file, or not of these inputs.
   Result<void> LoadReference(const std::string& file);
+  // Buffers without a workload (measure/internal/buffer_protocol.h). Error: no memory, here or on
+  // the device; a file that cannot be read.
+  Result<void> OpenBuffers(const OpenBuffersRequest& request);
+  // What the kernel does wrong is the answer's Outcome.
+  Answer TakeReference(const TakeReferenceRequest& request);
   // Error: nothing is open. What the candidate does wrong is its Outcome.
   Result<Answer> Measure(const CandidateRequest& request);
 
   Device& device() { return *device_; }
 
  private:
-  struct Candidate;
+  // What runs: its module and its workspace.
+  struct Candidate {
+    DeviceBuffer workspace;
+    LoadedKernels kernels;
+  };
+  void Close();
+  // On the device, for the inputs below `inputs` and all outputs.
+  Result<void> AllocateBuffers(int inputs);
+  // Copies arguments into the __constant__ arrays of their names.
+  Outcome FillConstants(const Candidate& candidate) const;
+  Outcome RunReference(const TakeReferenceRequest& request);
   Outcome Run(const CandidateRequest& request, double* device_s);
   Outcome Prepare(const CandidateRequest& request, Candidate* candidate);
-  // kOk where all outputs are right and nothing beside them was written; `inputs` too: nor these.
+  // kOk where nothing beside the outputs was written; `inputs` too: nor these.
+  Outcome CheckZones(const Candidate& candidate, bool inputs);
+  // ... and all outputs are right.
   Outcome Check(const Candidate& candidate, bool inputs);
   CudaResult UploadInputs();
   CudaResult ClearOutputs();
@@ -44,6 +62,8 @@ class CudaWorkerState {
   std::unique_ptr<Device> device_;
   WorkloadData data_;
   std::map<int, DeviceBuffer> inputs_, outputs_;  // by tensor id
+  std::vector<UserBuffer> buffers_;               // of a kernel without a workload
+  FirstContents first_contents_;
   bool has_reference_ = false;
 };
 

@@ -92,7 +92,6 @@ Result<DeviceFacts> FactsOf(const DriverApi& api, int index, int device) {
 
 Result<DeviceFacts> FactsOfIndex(const DriverApi& api, int index) {
   int device = 0;
-  void* context = nullptr;
   if (const CudaResult code = api.device_get(&device, index); code != 0)
     return Refused(api, "the driver does not give cuda:" + std::to_string(index), code);
   return FactsOf(api, index, device);

@@ -31,6 +31,7 @@ Result<std::unique_ptr<DriverApi>> DriverApi::Load() {
   find(f.module_load, "cuModuleLoadData");
   find(f.module_unload, "cuModuleUnload");
   find(f.module_function, "cuModuleGetFunction");
+  find(f.module_global, "cuModuleGetGlobal_v2");
   find(f.function_set, "cuFuncSetAttribute");
   find(f.memory_allocate, "cuMemAlloc_v2");
   find(f.memory_free, "cuMemFree_v2");

@@ -32,6 +32,7 @@ struct DriverApi {
   CudaResult (*module_load)(void** module, const void* image);
   CudaResult (*module_unload)(void* module);
   CudaResult (*module_function)(void** function, void* module, const char* name);
+  CudaResult (*module_global)(CudaPointer* at, std::size_t* bytes, void* module, const char* name);
   CudaResult (*function_set)(void* function, int attribute, int value);
   CudaResult (*memory_allocate)(CudaPointer* memory, std::size_t bytes);
   CudaResult (*memory_free)(CudaPointer memory);

@@ -96,6 +96,16 @@ CudaResult LoadedKernels::Load(const Device& device, const std::string& image,
   return 0;
 }
 
+CudaResult LoadedKernels::FillConstant(const std::string& name,
+                                       std::span<const std::byte> bytes) const {
+  CudaPointer to = 0;
+  std::size_t size = 0;
+  const CudaResult code = device_->api().module_global(&to, &size, module_, name.c_str());
+  if (code != 0) return code;
+  if (size != bytes.size()) return kInvalidValue;
+  return device_->api().copy_to_device(to, bytes.data(), bytes.size());
+}
+
 CudaResult LoadedKernels::Launch() const {
   for (const Prepared& p : launches_) {
     std::vector<void*> parameters;

@@ -1,9 +1,11 @@
 // Launches of a loaded cubin, queued in groups so that launch costs do not enter their times.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "measure/cuda/device.h"
@@ -24,6 +26,9 @@ class LoadedKernels {
   CudaResult Load(const Device& device, const std::string& image,
                   std::span<const KernelLaunch> launches, std::span<const CudaPointer> arguments,
                   CudaPointer workspace, std::span<const std::int64_t> extents);
+
+  // Copies `bytes` into the module's __constant__ (or __device__) array of that name and size.
+  CudaResult FillConstant(const std::string& name, std::span<const std::byte> bytes) const;
 
   CudaResult Launch() const;  // one run, on the device's stream
   int launches() const { return static_cast<int>(launches_.size()); }

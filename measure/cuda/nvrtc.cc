@@ -19,6 +19,8 @@ struct Nvrtc::Functions {
   int (*log)(Program program, char* text);
   int (*cubin_size)(Program program, std::size_t* bytes);
   int (*cubin)(Program program, char* bytes);
+  int (*add_name)(Program program, const char* name);
+  int (*lowered_name)(Program program, const char* name, const char** lowered);
 };
 
 Result<std::unique_ptr<Nvrtc>> Nvrtc::Load() {
@@ -43,6 +45,8 @@ Result<std::unique_ptr<Nvrtc>> Nvrtc::Load() {
   find(f.log, "nvrtcGetProgramLog");
   find(f.cubin_size, "nvrtcGetCUBINSize");
   find(f.cubin, "nvrtcGetCUBIN");
+  find(f.add_name, "nvrtcAddNameExpression");
+  find(f.lowered_name, "nvrtcGetLoweredName");
   if (absent != nullptr)
     return Environment(nvrtc->path() + " has no " + absent + ": NVRTC 11.2 or newer is needed");
   int major = 0, minor = 0, count = 0;
@@ -56,13 +60,17 @@ Result<std::unique_ptr<Nvrtc>> Nvrtc::Load() {
   return nvrtc;
 }
 
-Result<NvrtcResult> Nvrtc::Compile(const std::string& code,
-                                   std::span<const std::string> options) const {
+Result<NvrtcResult> Nvrtc::Compile(const std::string& code, std::span<const std::string> options,
+                                   std::span<const std::string> names) const {
   const Functions& f = *functions_;
   Functions::Program program = nullptr;
   if (const int failed = f.create(&program, code.c_str(), "kernel.cu", 0, nullptr, nullptr);
       failed != 0)
     return Internal(std::string("NVRTC cannot begin: ") + f.error_text(failed));
+  for (const std::string& name : names) {
+    if (const int failed = f.add_name(program, name.c_str()); failed != 0)
+      return Internal("NVRTC does not take the name " + name + ": " + f.error_text(failed));
+  }
   std::vector<const char*> texts;
   for (const std::string& option : options) texts.push_back(option.c_str());
   NvrtcResult result;
@@ -76,6 +84,15 @@ Result<NvrtcResult> Nvrtc::Compile(const std::string& code,
   if (failed == 0 && f.cubin_size(program, &bytes) == 0 && bytes > 0) {
     result.cubin.resize(bytes);
     result.ok = f.cubin(program, result.cubin.data()) == 0;
+  }
+  for (const std::string& name : names) {
+    const char* lowered = nullptr;
+    if (!result.ok) break;
+    result.ok = f.lowered_name(program, name.c_str(), &lowered) == 0 && lowered != nullptr;
+    if (result.ok)
+      result.lowered.emplace_back(lowered);
+    else
+      result.log = "error: the source has no kernel " + name;
   }
   if (!result.ok && result.log.empty()) result.log = f.error_text(failed);
   f.destroy(&program);

@@ -17,8 +17,9 @@ namespace kindred {
 
 struct NvrtcResult {
   bool ok = false;
-  std::string log;    // of the compiler and of ptxas
-  std::string cubin;  // if ok
+  std::string log;                   // of the compiler and of ptxas
+  std::string cubin;                 // if ok
+  std::vector<std::string> lowered;  // if ok: symbols of the names
 };
 
 class Nvrtc {
@@ -30,8 +31,10 @@ class Nvrtc {
   const std::string& path() const { return library_->path(); }
   const std::vector<int>& architectures() const { return architectures_; }  // 80, 90, ...
 
-  // `options` are complete. Error (kInternal): NVRTC refuses to begin.
-  Result<NvrtcResult> Compile(const std::string& code, std::span<const std::string> options) const;
+  // `options` are complete; `names` are kernels' C++ names, "gemm<float, 64>", which are
+  // instantiated. Error (kInternal): NVRTC refuses to begin.
+  Result<NvrtcResult> Compile(const std::string& code, std::span<const std::string> options,
+                              std::span<const std::string> names) const;
 
  private:
   struct Functions;

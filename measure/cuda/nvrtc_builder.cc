@@ -22,15 +22,18 @@ namespace {
 
 constexpr int kCacheFormat = 1;  // part of the key: raise it when what is kept changes
 
-// The line that names the error, or the first line at all.
+// The line that names the error, or the first line at all. Of too much shared memory ptxas tells
+// what the kernel uses, and no more.
 std::string FirstError(const std::string& log) {
   std::istringstream lines(log);
-  std::string line, first;
+  std::string line, first, used;
   while (std::getline(lines, line)) {
-    if (first.empty()) first = line;
     if (line.find("error") != std::string::npos) return line;
+    if (line.find(": Used ") != std::string::npos) used = line;
+    if (first.empty() && !line.starts_with("ptxas")) first = line;
   }
-  return first.empty() ? "NVRTC failed without a word" : first;
+  if (!first.empty()) return first;
+  return used.empty() ? "NVRTC failed without a word" : "ptxas refuses the kernel: " + used;
 }
 
 std::string FactsText(const BuildFacts& facts) {
@@ -45,6 +48,20 @@ BuildFacts ParseFacts(const std::string& text) {
   std::istringstream(text) >> facts.code_bytes >> facts.registers >> facts.spill_bytes >>
       facts.shared_bytes;
   return facts;
+}
+
+std::vector<std::string> NamesOf(const KernelSource& source) {
+  std::vector<std::string> names;
+  for (const KernelStep& step : source.steps)
+    if (source.lower_names) names.push_back(step.entry);
+  return names;
+}
+
+std::vector<std::string> Lines(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream from(text);
+  for (std::string line; std::getline(from, line);) lines.push_back(line);
+  return lines;
 }
 
 std::int64_t DynamicSharedBytes(const KernelSource& source) {
@@ -67,8 +84,13 @@ struct NvrtcBuilder::State {
   State(NvrtcBuilderOptions o, CacheDirectory c) : options(std::move(o)), cache(std::move(c)) {}
 
   std::vector<std::string> OptionsOf(const KernelSource& source) const {
-    std::vector<std::string> all = {"--std=c++17", "--gpu-architecture=" + options.architecture,
+    std::vector<std::string> all = {"--gpu-architecture=" + options.architecture,
                                     "--ptxas-options=-v", "-diag-suppress=177"};
+    const auto names_standard = [](const std::string& flag) {
+      return flag.starts_with("-std") || flag.starts_with("--std");
+    };
+    if (std::none_of(source.flags.begin(), source.flags.end(), names_standard))
+      all.insert(all.begin(), "--std=c++17");
     all.insert(all.end(), source.flags.begin(), source.flags.end());
     return all;
   }
@@ -85,6 +107,7 @@ struct NvrtcBuilder::State {
     add("");
     add(std::to_string(DynamicSharedBytes(source)));
     add(source.code);
+    for (const std::string& name : NamesOf(source)) add(name);
     return HashOf(text).Hex();
   }
 
@@ -96,6 +119,11 @@ struct NvrtcBuilder::State {
     built.library = cache.PathOf(key + ".cubin");
     built.entry = source.entry;
     built.facts = ParseFacts(*facts);
+    if (source.lower_names) {
+      const auto names = cache.Read(key + ".names");
+      if (!names) return std::nullopt;
+      built.lowered = Lines(*names);
+    }
     return built;
   }
 
@@ -118,7 +146,8 @@ Result<BuiltKernel> NvrtcBuilder::State::Compile(const KernelSource& source, con
   const std::string unfinished = scratch + "/out.cubin";
   const auto begin = Clock::now();
   KINDRED_TRY(const NvrtcProcess::Reply reply,
-              process->Compile(source.code, OptionsOf(source), unfinished, options.timeout_s));
+              process->Compile(source.code, OptionsOf(source), NamesOf(source), unfinished,
+                               options.timeout_s));
   BuiltKernel built;
   built.key = key;
   built.entry = source.entry;
@@ -144,6 +173,12 @@ Result<BuiltKernel> NvrtcBuilder::State::Compile(const KernelSource& source, con
   built.facts = FactsOfCubin(reply.log, cubin);
   built.facts.shared_bytes += DynamicSharedBytes(source);
   built.library = cache.PathOf(key + ".cubin");
+  built.lowered = reply.lowered;
+  if (source.lower_names) {
+    std::string names;
+    for (const std::string& name : built.lowered) names += name + "\n";
+    KINDRED_CHECK(cache.Write(key + ".names", names));
+  }
   KINDRED_CHECK(cache.Write(key + ".cubin", cubin));
   KINDRED_CHECK(cache.Write(key + ".facts", FactsText(built.facts)));
   return built;

@@ -65,11 +65,13 @@ Result<std::string> Serve(const Nvrtc& nvrtc, const json& request) {
   const auto options = request.at("options").get<std::vector<std::string>>();
   // The parent's deadline comes first; this one ends a process whose parent is gone.
   alarm(static_cast<unsigned>(request.at("timeout_s").get<double>()) + kOrphan_s);
+  const auto names = request.at("names").get<std::vector<std::string>>();
   KINDRED_TRY(const NvrtcResult result,
-              nvrtc.Compile(request.at("code").get<std::string>(), options));
+              nvrtc.Compile(request.at("code").get<std::string>(), options, names));
   alarm(0);
   if (result.ok) KINDRED_CHECK(WriteFile(request.at("cubin").get<std::string>(), result.cubin));
-  return LineOf({{"ok", result.ok}, {"log", result.log.substr(0, kLongestLog)}});
+  return LineOf(
+      {{"ok", result.ok}, {"log", result.log.substr(0, kLongestLog)}, {"lowered", result.lowered}});
 }
 
 }  // namespace
@@ -173,11 +175,13 @@ Result<NvrtcVersion> NvrtcProcess::Version() {
 
 Result<NvrtcProcess::Reply> NvrtcProcess::Compile(const std::string& code,
                                                   const std::vector<std::string>& options,
+                                                  const std::vector<std::string>& names,
                                                   const std::string& cubin, double timeout_s) {
   Reply reply;
   const auto line = Ask(LineOf({{"do", "compile"},
                                 {"code", code},
                                 {"options", options},
+                                {"names", names},
                                 {"cubin", cubin},
                                 {"timeout_s", timeout_s}}),
                         timeout_s, &reply);
@@ -186,6 +190,7 @@ Result<NvrtcProcess::Reply> NvrtcProcess::Compile(const std::string& code,
   if (answer.contains("failed")) return Environment(answer["failed"].get<std::string>());
   reply.end = answer.at("ok").get<bool>() ? End::kBuilt : End::kRefused;
   reply.log = answer.at("log").get<std::string>();
+  reply.lowered = answer.at("lowered").get<std::vector<std::string>>();
   return reply;
 }
 

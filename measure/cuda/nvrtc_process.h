@@ -4,8 +4,9 @@
 //
 // One JSON object per line, requests on descriptor 3, answers on descriptor 4:
 //   {"do":"version"}   {"version","path","architectures":[80,..]}
-//   {"do":"compile","code","options":[..],"cubin","timeout_s"}   {"ok":BOOL,"log"}; the cubin is in
-//   that file anything that could not be served   {"failed":MESSAGE}
+//   {"do":"compile","code","options":[..],"names":[..],"cubin","timeout_s"}
+//                      {"ok":BOOL,"log","lowered":[..]}; the cubin is in that file
+//   anything that could not be served   {"failed":MESSAGE}
 #pragma once
 
 #include <optional>
@@ -38,12 +39,15 @@ class NvrtcProcess {
   enum class End { kBuilt, kRefused, kTimedOut, kDied };
   struct Reply {
     End end = End::kDied;
-    std::string log;  // kBuilt, kRefused: the compiler's; else what happened
+    std::string log;                        // kBuilt, kRefused: the compiler's; else what happened
+    std::vector<std::string> lowered = {};  // kBuilt: symbols of the names
   };
-  // Compiles `code` into the file `cubin`. After kTimedOut and kDied, alive() is false. Error
-  // (kEnvironment): NVRTC is not there, or the file cannot be written.
+  // Compiles `code` into the file `cubin`; `names` as for Nvrtc::Compile. After kTimedOut and
+  // kDied, alive() is false. Error (kEnvironment): NVRTC is not there, or the file cannot be
+  // written.
   Result<Reply> Compile(const std::string& code, const std::vector<std::string>& options,
-                        const std::string& cubin, double timeout_s);
+                        const std::vector<std::string>& names, const std::string& cubin,
+                        double timeout_s);
 
   bool alive() const { return child_.running(); }
 

@@ -15,7 +15,8 @@
 //           "arguments":[{"tensor","name","type","elements","access"}],
 //           "launches":[{"entry","grid","block","shared_bytes","parameters":[[kind,value]]}]}
 //
-// A CUDA worker knows "open", "load_reference" and "candidate" (a cubin for a library), and
+// A CUDA worker knows "open", "load_reference" and "candidate" (a cubin for a library), the
+// requests of measure/internal/buffer_protocol.h, and
 //   {"do":"list"}                               "more": the devices
 //   {"do":"device", "index":N}                  first of all: takes the device; "more": what it is
 //   {"do":"peaks", "cubin":PATH}                "more": what was measured

@@ -92,6 +92,8 @@ Result<ChildProcess> ChildProcess::Spawn(const SpawnOptions& options) {
       posix_spawn_file_actions_adddup2(&actions, options.descriptors[i], i);
     }
   }
+  if (!options.folder.empty())
+    posix_spawn_file_actions_addchdir_np(&actions, options.folder.c_str());
   posix_spawn_file_actions_addclosefrom_np(&actions, static_cast<int>(options.descriptors.size()));
 
   sigset_t none, all;

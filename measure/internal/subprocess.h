@@ -39,6 +39,7 @@ class FileDescriptor {
 struct SpawnOptions {
   std::string program;                         // path; PATH is not searched
   std::vector<std::string> arguments;          // without the program's own name
+  std::string folder;                          // where it runs; empty: where we do
   std::vector<std::string> extra_environment;  // "NAME=value", replacing the inherited one
   // descriptors[i] becomes descriptor i of the child; -1: /dev/null. Nothing else is inherited.
   std::vector<int> descriptors;

@@ -1,23 +1,18 @@
 #include "schedules/user/user_kernel.h"
 
-#include <algorithm>
 #include <bit>
-#include <cstring>
 
 #include <fmt/format.h>
 
-#include "schedules/user/expression.h"
+#include <nlohmann/json.hpp>
+
+#include "schedules/user/internal/configuration_values.h"
 
 namespace kindred {
 namespace {
 
 constexpr const char* kEntry = "kindred_user_kernel";
-
-std::string MacroText(const Value& value) {
-  if (value.Text()) return *value.Text();
-  if (value.IsInteger()) return fmt::format("{}", value.Integer());
-  return Repr(value);
-}
+constexpr std::string_view kShortPath = "-I", kLongPath = "--include-path=";
 
 std::string ScalarText(const SpecArgument& argument) {
   if (IsFloat(argument.type)) return fmt::format("{:.17g}", argument.value);
@@ -40,8 +35,15 @@ std::vector<KernelArgument> BuffersOf(const KernelSpec& spec) {
   return buffers;
 }
 
-// A C function with the signature of entries that calls the user's.
-std::string CallText(const KernelSpec& spec, const std::string& function) {
+// Place among the buffers of an argument that is one.
+std::int64_t BufferOf(const KernelSpec& spec, std::size_t argument) {
+  std::int64_t buffer = 0;
+  for (std::size_t i = 0; i < argument; ++i) buffer += spec.arguments[i].scalar ? 0 : 1;
+  return buffer;
+}
+
+// A C function with the signature of entries that calls the user's, one after the other.
+std::string CallText(const KernelSpec& spec, const std::vector<SpecLaunch>& launches) {
   std::string text =
       "\n#line 1 \"call of the kernel\"\n#include <stdbool.h>\n#include <stdint.h>\n";
   if (spec.language == KernelSpec::Language::kCpp) text += "extern \"C\" ";
@@ -49,79 +51,71 @@ std::string CallText(const KernelSpec& spec, const std::string& function) {
       "int {}(void *const *buffers, const int64_t *extents, void *workspace) {{\n"
       "  (void)extents, (void)workspace;\n",
       kEntry);
-  std::string call;
-  int buffer = 0;
-  for (std::size_t i = 0; i < spec.arguments.size(); ++i) {
-    const SpecArgument& argument = spec.arguments[i];
-    if (argument.scalar)
-      text += fmt::format("  static volatile {} scalar{} = {};\n", argument.c_type, i,
-                          ScalarText(argument));
-    call += call.empty() ? "" : ", ";
-    call += argument.scalar ? fmt::format("scalar{}", i)
-                            : fmt::format("({}{} *)buffers[{}]", argument.written ? "" : "const ",
-                                          argument.c_type, buffer++);
+  for (std::size_t i = 0; i < spec.arguments.size(); ++i)
+    if (spec.arguments[i].scalar)
+      text += fmt::format("  static volatile {} scalar{} = {};\n", spec.arguments[i].c_type, i,
+                          ScalarText(spec.arguments[i]));
+  for (const SpecLaunch& launch : launches) {
+    std::string call;
+    for (const std::size_t i : launch.arguments) {
+      const SpecArgument& argument = spec.arguments[i];
+      call += call.empty() ? "" : ", ";
+      call += argument.scalar ? fmt::format("scalar{}", i)
+                              : fmt::format("({}{} *)buffers[{}]", argument.written ? "" : "const ",
+                                            argument.c_type, BufferOf(spec, i));
+    }
+    text += fmt::format("  {}({});\n", launch.name, call);
   }
-  return text + fmt::format("  {}({});\n  return 0;\n}}\n", function, call);
+  return text + "  return 0;\n}\n";
 }
 
-std::vector<std::string> MacroFlags(const ParameterSpace& space, std::size_t configuration) {
+Result<std::vector<std::string>> MacroFlags(const KernelSpec& spec, const ParameterSpace& space,
+                                            std::size_t configuration) {
+  const ConfigurationValues values(space, configuration, spec.problem_size);
   std::vector<std::string> flags;
-  const auto row = space.Configuration(configuration);
-  for (std::size_t i = 0; i < row.size(); ++i) {
-    const TunableParameter& parameter = space.parameters()[i];
-    flags.push_back(fmt::format("-D{}={}", parameter.name, MacroText(parameter.values[row[i]])));
+  for (const auto& [name, value] : values.Parameters())
+    flags.push_back(fmt::format("-D{}={}", name, value));
+  for (const auto& [name, formula] : spec.defines) {
+    KINDRED_TRY(const Value value, values.Evaluate(formula, "Defines." + name));
+    flags.push_back(fmt::format("-D{}={}", name, PlainText(value)));
   }
   return flags;
 }
 
-// Values of the parameters, then ProblemSize.
-class Geometry {
- public:
-  Geometry(const KernelSpec& spec, const ParameterSpace& space, std::size_t configuration)
-      : spec_(spec) {
-    const auto row = space.Configuration(configuration);
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      names_.push_back(space.parameters()[i].name);
-      values_.push_back(space.parameters()[i].values[row[i]]);
-    }
-    names_.emplace_back("ProblemSize");
-    ValueList sizes;
-    for (const std::int64_t size : spec.problem_size) sizes.emplace_back(size);
-    values_.emplace_back(std::move(sizes));
-  }
+std::string Absolute(const std::string& path, const std::string& folder) {
+  return path.starts_with('/') ? path : folder + "/" + path;
+}
 
-  Result<std::int64_t> Whole(const std::string& formula, std::int64_t least,
-                             std::string_view what) const {
-    KINDRED_TRY(const Expression expression, Expression::Parse(formula, names_));
-    KINDRED_TRY(const Value value, expression.Evaluate(values_));
-    if (!value.IsNumber() || value.Number() < static_cast<double>(least) ||
-        value.Number() > 2147483647 ||
-        value.Number() != static_cast<double>(static_cast<std::int64_t>(value.Number())))
-      return BadInput(fmt::format("{} \"{}\" is {}, which is no whole number from {} on", what,
-                                  formula, Repr(value), least));
-    return static_cast<std::int64_t>(value.Number());
-  }
+std::string FolderOf(const std::string& path) { return path.substr(0, path.rfind('/')); }
 
-  Result<std::int64_t> Blocks(std::size_t axis, std::int64_t threads) const {
-    if (!spec_.global_size[axis].empty()) {
-      KINDRED_TRY(const std::int64_t global, Whole(spec_.global_size[axis], 1, "GlobalSize"));
-      return spec_.global_threads ? (global + threads - 1) / threads : global;
-    }
-    const std::int64_t size =
-        axis < spec_.problem_size.size() ? spec_.problem_size[axis] : std::int64_t{1};
-    std::int64_t divisor = 1;
-    for (const std::string& formula : spec_.grid_divisors[axis]) {
-      KINDRED_TRY(const std::int64_t factor, Whole(formula, 1, "a grid divisor"));
-      divisor *= factor;
-    }
-    return (size + divisor - 1) / divisor;
+// Compiler options without include paths, which are added absolute.
+std::vector<std::string> OptionsOf(const KernelSpec& spec, const std::string& folder) {
+  std::vector<std::string> options;
+  for (std::size_t i = 0; i < spec.compiler_options.size(); ++i) {
+    const std::string& option = spec.compiler_options[i];
+    if (option == kShortPath) ++i;
+    if (!option.starts_with(kShortPath) && !option.starts_with(kLongPath))
+      options.push_back(option);
   }
+  for (const std::string& path : IncludePathsOf(spec, folder)) options.push_back("-I" + path);
+  return options;
+}
 
- private:
-  const KernelSpec& spec_;
-  std::vector<std::string> names_;
-  std::vector<Value> values_;
-};
+Result<std::int64_t> Blocks(const ConfigurationValues& values, const SpecLaunch& launch,
+                            std::size_t axis, std::int64_t threads) {
+  if (!launch.global_size[axis].empty()) {
+    KINDRED_TRY(const std::int64_t global, values.Whole(launch.global_size[axis], 1, "GlobalSize"));
+    return launch.global_threads ? (global + threads - 1) / threads : global;
+  }
+  const std::int64_t size =
+      axis < launch.problem_size.size() ? launch.problem_size[axis] : std::int64_t{1};
+  std::int64_t divisor = 1;
+  for (const std::string& formula : launch.grid_divisors[axis]) {
+    KINDRED_TRY(const std::int64_t factor, values.Whole(formula, 1, "a grid divisor"));
+    divisor *= factor;
+  }
+  return (size + divisor - 1) / divisor;
+}
 
 // The bytes that a kernel's parameter of the type has, lowest first.
 std::int64_t ScalarBits(const SpecArgument& argument) {
@@ -131,30 +125,79 @@ std::int64_t ScalarBits(const SpecArgument& argument) {
   return static_cast<std::int64_t>(argument.value);
 }
 
-Result<KernelStep> StepOf(const KernelSpec& spec, const ParameterSpace& space,
-                          std::size_t configuration) {
-  const Geometry geometry(spec, space, configuration);
+Result<KernelStep> StepOf(const KernelSpec& spec, const SpecLaunch& launch,
+                          const ParameterSpace& space, std::size_t configuration) {
+  const ConfigurationValues values(space, configuration, launch.problem_size);
   KernelStep step;
-  step.entry = spec.name;
+  step.entry = values.Instantiated(launch.name);
   for (std::size_t axis = 0; axis < 3; ++axis) {
-    KINDRED_TRY(const std::int64_t threads, geometry.Whole(spec.local_size[axis], 1, "LocalSize"));
-    KINDRED_TRY(const std::int64_t blocks, geometry.Blocks(axis, threads));
+    KINDRED_TRY(const std::int64_t threads, values.Whole(launch.local_size[axis], 1, "LocalSize"));
+    KINDRED_TRY(const std::int64_t blocks, Blocks(values, launch, axis, threads));
     step.block[axis] = static_cast<int>(threads);
     step.grid[axis] = IntExpr(blocks);
   }
-  KINDRED_TRY(step.shared_bytes, geometry.Whole(spec.shared_bytes, 0, "SharedMemory"));
-  std::int64_t buffer = 0;
-  for (const SpecArgument& argument : spec.arguments) {
+  KINDRED_TRY(step.shared_bytes, values.Whole(launch.shared_bytes, 0, "SharedMemory"));
+  for (const std::size_t i : launch.arguments) {
     using Kind = KernelStep::Parameter::Kind;
-    if (argument.constant_memory)
-      return Unsupported(fmt::format(
-          "argument {} lies in constant memory, which launches cannot fill yet", argument.name));
+    const SpecArgument& argument = spec.arguments[i];
     if (argument.scalar)
       step.parameters.push_back({Kind::kConstant, ScalarBits(argument)});
     else
-      step.parameters.push_back({Kind::kArgument, buffer++});
+      step.parameters.push_back({Kind::kArgument, BufferOf(spec, i)});
   }
   return step;
+}
+
+Result<KernelSource> EmitCommand(const KernelSpec& spec, const ParameterSpace& space,
+                                 std::size_t configuration) {
+  const ConfigurationValues values(space, configuration, spec.problem_size);
+  nlohmann::ordered_json text = {{"command", nlohmann::ordered_json::array()},
+                                 {"environment", nlohmann::ordered_json::object()}};
+  for (const std::string& word : spec.command.words) {
+    KINDRED_TRY(std::string filled, values.Fill(word, "Command"));
+    text["command"].push_back(std::move(filled));
+  }
+  for (const auto& [name, value] : ParameterVariables(space, configuration))
+    text["environment"][name] = value;
+  for (const auto& [name, value] : spec.command.environment) {
+    KINDRED_TRY(std::string filled, values.Fill(value, "Environment." + name));
+    text["environment"][name] = std::move(filled);
+  }
+  KernelSource source;
+  source.code = text.dump(2) + "\n";
+  source.entry = spec.name;
+  source.compiler = "command";
+  return source;
+}
+
+Result<KernelSource> Emit(const KernelSpec& spec, const std::vector<SpecLaunch>& launches,
+                          const ParameterSpace& space, std::size_t configuration,
+                          const std::string& text, const std::string& folder) {
+  KernelSource source;
+  source.arguments = BuffersOf(spec);
+  source.flags = OptionsOf(spec, folder);
+  KINDRED_TRY(const auto macros, MacroFlags(spec, space, configuration));
+  source.flags.insert(source.flags.end(), macros.begin(), macros.end());
+  if (text.find("#include \"") != std::string::npos)
+    source.flags.push_back("-I" + FolderOf(Absolute(spec.file, folder)));
+  if (spec.language == KernelSpec::Language::kCuda) {
+    source.language = KernelSource::Language::kCuda;
+    source.code = text;
+    source.lower_names = true;
+    source.compiler = "nvrtc";
+    for (const SpecLaunch& launch : launches) {
+      KINDRED_TRY(KernelStep step, StepOf(spec, launch, space, configuration));
+      source.steps.push_back(std::move(step));
+    }
+    source.entry = source.steps.front().entry;
+    return source;
+  }
+  if (spec.compiler_options.empty())
+    source.flags.insert(source.flags.begin(), {"-O3", "-march=native"});
+  source.compiler = spec.language == KernelSpec::Language::kC ? "gcc" : "g++";
+  source.entry = kEntry;
+  source.code = text + CallText(spec, launches);
+  return source;
 }
 
 }  // namespace
@@ -162,34 +205,37 @@ Result<KernelStep> StepOf(const KernelSpec& spec, const ParameterSpace& space,
 Result<KernelSource> EmitUserKernel(const KernelSpec& spec, const ParameterSpace& space,
                                     std::size_t configuration, const std::string& text,
                                     const std::string& folder) {
-  KernelSource source;
-  source.arguments = BuffersOf(spec);
-  source.flags = spec.compiler_options;
-  for (std::string& flag : MacroFlags(space, configuration))
-    source.flags.push_back(std::move(flag));
-  if (text.find("#include \"") != std::string::npos) source.flags.push_back("-I" + folder);
-  if (spec.language == KernelSpec::Language::kCuda) {
-    source.language = KernelSource::Language::kCuda;
-    source.code = text;
-    source.entry = spec.name;
-    source.compiler = "nvrtc";
-    KINDRED_TRY(KernelStep step, StepOf(spec, space, configuration));
-    source.steps.push_back(std::move(step));
-    return source;
-  }
-  if (spec.compiler_options.empty())
-    source.flags.insert(source.flags.begin(), {"-O3", "-march=native"});
-  source.compiler = spec.language == KernelSpec::Language::kC ? "gcc" : "g++";
-  source.entry = kEntry;
-  source.code = text + CallText(spec, spec.name);
-  return source;
+  if (spec.language == KernelSpec::Language::kCommand)
+    return EmitCommand(spec, space, configuration);
+  return Emit(spec, spec.launches, space, configuration, text, folder);
 }
 
 Result<KernelSource> EmitUserReference(const KernelSpec& spec, const ParameterSpace& space,
                                        const std::string& text, const std::string& folder) {
-  KernelSpec of_reference = spec;
-  of_reference.name = spec.reference;
-  return EmitUserKernel(of_reference, space, 0, text, folder);
+  return Emit(spec, {*spec.reference}, space, 0, text, folder);
+}
+
+std::vector<std::string> IncludePathsOf(const KernelSpec& spec, const std::string& folder) {
+  std::vector<std::string> paths;
+  const auto& options = spec.compiler_options;
+  for (std::size_t i = 0; i < options.size(); ++i) {
+    if (options[i] == kShortPath && i + 1 < options.size())
+      paths.push_back(Absolute(options[++i], folder));
+    else if (options[i].starts_with(kShortPath))
+      paths.push_back(Absolute(options[i].substr(kShortPath.size()), folder));
+    else if (options[i].starts_with(kLongPath))
+      paths.push_back(Absolute(options[i].substr(kLongPath.size()), folder));
+  }
+  for (const std::string& path : spec.include_paths) paths.push_back(Absolute(path, folder));
+  return paths;
+}
+
+std::vector<std::pair<std::string, std::string>> ParameterVariables(const ParameterSpace& space,
+                                                                    std::size_t configuration) {
+  std::vector<std::pair<std::string, std::string>> variables;
+  for (const auto& [name, value] : ConfigurationValues(space, configuration, {}).Parameters())
+    variables.emplace_back("KINDRED_PARAMETER_" + name, value);
+  return variables;
 }
 
 }  // namespace kindred

@@ -34,6 +34,7 @@ struct KdEmulationHost {
   void (*shared_memory)(unsigned long alignment);
   void* (*shared)(unsigned long offset, unsigned long bytes, unsigned long alignment,
                   const char* name);
+  void* (*dynamic_shared)(const char* name);  // all of the launch's dynamic shared memory
   void (*barrier)(int line);
   void (*fence)(void);
   unsigned long long (*warp)(enum KdEmulationWarpOp op, unsigned mask, unsigned long long bits,

@@ -1,4 +1,4 @@
-// device.h and device_interface.h as text (from CMake), for compiling kernels.
+// device.h, user_language.h and device_interface.h as text (from CMake), for compiling kernels.
 #pragma once
 
 #include <string_view>
@@ -6,6 +6,7 @@
 namespace kindred::cuda_emulation {
 
 extern const std::string_view kDeviceText;
+extern const std::string_view kUserLanguageText;
 extern const std::string_view kDeviceInterfaceText;
 
 }  // namespace kindred::cuda_emulation

@@ -79,18 +79,30 @@ std::string_view Name(Mistake mistake) {
 
 struct Module::State {
   std::unique_ptr<Library> library;
+  struct Static {
+    Variable variable;
+    std::byte* begin = nullptr;
+  };
+  std::vector<Static> statics;
 };
 
 Module::Module(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Module::~Module() = default;
 
 Result<std::unique_ptr<Module>> Module::Compile(std::string_view source,
-                                                std::span<const std::string> entries) {
+                                                std::span<const std::string> entries,
+                                                std::span<const std::string> include_paths) {
   auto state = std::make_unique<State>();
-  KINDRED_TRY(state->library, Library::Compile(source, entries));
+  KINDRED_TRY(state->library, Library::Compile(source, entries, include_paths));
   auto* bind = reinterpret_cast<void (*)(const KdEmulationHost*)>(
       state->library->Symbol("kd_emulation_bind"));
   bind(HostFunctions());
+  KernelImage image;
+  FindImage(&image, reinterpret_cast<const void*>(bind));
+  for (Variable& variable : state->library->Variables()) {
+    auto* begin = const_cast<std::byte*>(image.begin) + variable.address;
+    state->statics.push_back({std::move(variable), begin});
+  }
   return std::unique_ptr<Module>(new Module(std::move(state)));
 }
 
@@ -103,6 +115,19 @@ std::vector<Parameter> Module::Parameters(std::string_view entry) const {
   for (unsigned i = 0; i < count && i < kMostParameters; ++i)
     parameters.push_back({all[i].element_bytes != 0, all[i].writable != 0});
   return parameters;
+}
+
+std::size_t Module::SharedBytes() const {
+  std::size_t bytes = 0;
+  for (const State::Static& s : state_->statics)
+    if (s.variable.shared) bytes += s.variable.bytes;
+  return bytes;
+}
+
+std::span<std::byte> Module::Global(std::string_view name) const {
+  for (const State::Static& s : state_->statics)
+    if (!s.variable.shared && s.variable.name == name) return {s.begin, s.variable.bytes};
+  return {};
 }
 
 Result<Report> Module::Run(std::string_view entry, const Launch& launch,
@@ -138,6 +163,8 @@ Result<Report> Module::Run(std::string_view entry, const Launch& launch,
                                   parameters[i].element_bytes, parameters[i].writable != 0));
     std::copy(buffer->begin(), buffer->end(), passed[i].memory);
   }
+  for (const State::Static& s : state_->statics)
+    memory->AddStatic(s.variable.name, s.begin, s.variable.bytes, s.variable.shared);
   KernelImage image;
   image.call = reinterpret_cast<void (*)(void**)>(call);
   FindImage(&image, call);

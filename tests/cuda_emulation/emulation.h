@@ -75,11 +75,17 @@ class Module {
   // is no g++ or no temporary directory; (kBadInput): the source does not compile, with what g++
   // says.
   static Result<std::unique_ptr<Module>> Compile(std::string_view source,
-                                                 std::span<const std::string> entries);
+                                                 std::span<const std::string> entries,
+                                                 std::span<const std::string> include_paths = {});
   ~Module();
 
   // Of a kernel; none for an entry that the module was compiled without.
   std::vector<Parameter> Parameters(std::string_view entry) const;
+
+  // Of the static arrays in shared memory.
+  std::size_t SharedBytes() const;
+  // A __device__ or __constant__ variable in this process; empty: there is none of that name.
+  std::span<std::byte> Global(std::string_view name) const;
 
   // Runs a kernel with one argument per parameter. Memory that the kernel may write is changed,
   // also where a mistake was found. Error (kBadInput): the launch or the arguments do not suit the

@@ -127,7 +127,6 @@ def bad_descriptions(sandbox):
     refused("no kernel", changed(lambda spec, space, kernel: spec.pop("KernelSpecification")), "KernelSpecification")
     refused("no file", changed(lambda spec, space, kernel: kernel.update(KernelFile="none.c")), "none.c")
     refused("an unknown language", changed(lambda spec, space, kernel: kernel.update(Language="Ada")), "Ada")
-    refused("CUDA without a runner", changed(lambda spec, space, kernel: kernel.update(Language="CUDA")), "CUDA")
     refused("a reference that is not there", changed(lambda spec, space, kernel: kernel.update(ReferenceKernel="none")), "none")
     refused("not JSON", json.dumps(SPEC)[:-30])
     sandbox.check(not (sandbox.work / "bad.db").exists() or harness.trials_in(sandbox.work / "bad.db") == 0,

@@ -31,6 +31,7 @@ struct TuneCommand : CommonOptions {
   std::vector<std::string> inputs;
   ModelOptions models;
   std::string target = "cpu";
+  bool target_given = false;
   int threads = 0;  // shorthand for target cpu:threads=N; 0: not given
   std::string log = "kindred.db";
   TuneOptions options;

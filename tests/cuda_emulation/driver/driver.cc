@@ -220,6 +220,9 @@ KINDRED_EXPORT int cuModuleLoadData(void** module, const void* image) {
 KINDRED_EXPORT int cuModuleUnload(void* module) {
   Device& d = TheDevice();
   std::erase_if(d.functions, [&](const DeviceFunction& f) { return f.module == module; });
+  for (const auto& m : d.modules)
+    for (const std::uintptr_t address : m->lent)
+      if (m.get() == module) d.memory.Forget(address);
   std::erase_if(d.modules, [&](const auto& m) { return m.get() == module; });
   return d.dead;
 }
@@ -233,6 +236,18 @@ KINDRED_EXPORT int cuModuleGetFunction(void** function, void* module, const char
   made.entry = name;
   made.parameters = from->module->Parameters(name);
   *function = &made;
+  return 0;
+}
+KINDRED_EXPORT int cuModuleGetGlobal_v2(unsigned long long* at, std::size_t* bytes, void* module,
+                                        const char* name) {
+  if (const int dead = Alive(); dead != 0) return dead;
+  auto* from = static_cast<DeviceModule*>(module);
+  const auto variable = from->module->Global(name);
+  if (variable.empty()) return Fail(kNotFound);
+  *at = reinterpret_cast<std::uintptr_t>(variable.data());
+  *bytes = variable.size();
+  TheDevice().memory.Lend(*at, *bytes);
+  from->lent.push_back(*at);
   return 0;
 }
 KINDRED_EXPORT int cuFuncSetAttribute(void*, int, int value) {

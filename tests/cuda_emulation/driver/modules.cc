@@ -12,6 +12,11 @@ constexpr double kLaunch_ns = 2000;
 constexpr double kAccess_ns = 0.25;
 constexpr double kThread_ns = 0.5;
 
+// What is static of shared memory must lie in the first of it, as ptxas says.
+constexpr std::size_t kStaticShared = 48 << 10;
+// What the emulated compiler writes into the text for what is no text (nvrtc.cc).
+constexpr std::string_view kPath = "//kd-include ", kName = "constexpr auto ";
+
 bool IsName(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
@@ -33,13 +38,28 @@ std::vector<std::string> EntriesOf(const std::string& source) {
     while (begin > at && IsName(source[begin - 1])) --begin;
     entries.push_back(source.substr(begin, end - begin));
   }
+  const std::string marked = std::string(kName) + std::string(kLoweredName);
+  for (std::size_t at = source.find(marked); at != std::string::npos;
+       at = source.find(marked, at + 1)) {
+    const std::size_t begin = at + kName.size();
+    entries.push_back(source.substr(begin, source.find(' ', begin) - begin));
+  }
   return entries;
 }
 
 Result<std::unique_ptr<DeviceModule>> LoadModule(const std::string& source) {
   auto loaded = std::make_unique<DeviceModule>();
   loaded->source = source;
-  KINDRED_TRY(loaded->module, Module::Compile(source, EntriesOf(source)));
+  std::vector<std::string> paths;
+  for (std::size_t at = 0; source.compare(at, kPath.size(), kPath) == 0;) {
+    const std::size_t end = source.find('\n', at);
+    paths.push_back(source.substr(at + kPath.size(), end - at - kPath.size()));
+    at = end + 1;
+  }
+  KINDRED_TRY(loaded->module, Module::Compile(source, EntriesOf(source), paths));
+  if (const std::size_t bytes = loaded->module->SharedBytes(); bytes > kStaticShared)
+    return BadInput("the module uses too much shared data (" + std::to_string(bytes) + " bytes, " +
+                    std::to_string(kStaticShared) + " max)");
   return loaded;
 }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "schedules/base/result.h"
@@ -15,6 +16,7 @@ namespace kindred::cuda_emulation {
 struct DeviceModule {
   std::string source;
   std::unique_ptr<Module> module;
+  std::vector<std::uintptr_t> lent;  // addresses of its variables that the device's memory knows
 };
 
 struct DeviceFunction {
@@ -25,7 +27,11 @@ struct DeviceFunction {
   double ns = 0;  // of the last run
 };
 
-// Names of the kernels that a source declares: extern "C" __global__ void NAME(...
+// How the emulated compiler calls the instances that it was asked for: kd_entry_0, ...
+inline constexpr std::string_view kLoweredName = "kd_entry_";
+
+// Names of the kernels that a source declares: extern "C" __global__ void NAME(..., and those of
+// instances.
 std::vector<std::string> EntriesOf(const std::string& source);
 
 // Error: the text does not compile.

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <regex>
 #include <sstream>
 
 #include "tests/cuda_emulation/device_texts.h"
@@ -24,18 +25,31 @@ std::string ReadFile(const std::string& path) {
   return text.str();
 }
 
-std::string UnitText(std::span<const std::string> entries) {
+// Emitted kernels bring a prelude that knows the emulation; others are users'.
+bool IsUsers(std::string_view source) {
+  return source.find("KINDRED_CUDA_EMULATION") == std::string_view::npos;
+}
+
+// Dynamic shared memory is declared in C++'s place for external arrays.
+std::string WithDynamicShared(const std::string& source) {
+  static const std::regex declaration(
+      R"(extern\s+__shared__\s+(?:__align__\s*\(\s*\w+\s*\)\s+)?([\w:<>\s]*[\w>])\s+(\w+)\s*\[\s*\]\s*;)");
+  return std::regex_replace(source, declaration, "KD_DYNAMIC_SHARED($1, $2);");
+}
+
+std::string UnitText(std::span<const std::string> entries, bool of_user) {
   std::string text = fmt::format(
-      "#include \"tests/cuda_emulation/device.h\"\n#include \"{}\"\n"
+      "{}#include \"tests/cuda_emulation/device.h\"\n{}#include \"{}\"\n"
       "extern \"C\" KD_NOT_SEEN void kd_emulation_bind(const KdEmulationHost* host) {{\n"
       "  kd_emulation_host = host;\n}}\n",
-      kKernelFile);
+      of_user ? "#include <math.h>\n#include <stdint.h>\n#include <stdio.h>\n" : "",
+      of_user ? "#include \"tests/cuda_emulation/user_language.h\"\n" : "", kKernelFile);
   for (const std::string& entry : entries)
     text += fmt::format(
         "extern \"C\" KD_NOT_SEEN void kd_emulation_call_{0}(void** arguments) {{\n"
-        "  kd_emulation_call(&{0}, arguments);\n}}\n"
+        "  kd_emulation_call({0}, arguments);\n}}\n"
         "extern \"C\" KD_NOT_SEEN unsigned kd_emulation_describe_{0}(KdEmulationParameter* all, unsigned room) {{\n"
-        "  return kd_emulation_describe(&{0}, all, room);\n}}\n",
+        "  return kd_emulation_describe({0}, all, room);\n}}\n",
         entry);
   return text;
 }
@@ -51,7 +65,8 @@ Result<void> Shell(const std::string& command, const std::string& log) {
 }  // namespace
 
 Result<std::unique_ptr<Library>> Library::Compile(std::string_view source,
-                                                  std::span<const std::string> entries) {
+                                                  std::span<const std::string> entries,
+                                                  std::span<const std::string> include_paths) {
   namespace fs = std::filesystem;
   std::unique_ptr<Library> library(new Library);
   std::string pattern = (fs::temp_directory_path() / "kindred-emulation-XXXXXX").string();
@@ -65,17 +80,22 @@ Result<std::unique_ptr<Library>> Library::Compile(std::string_view source,
   };
   write("tests/cuda_emulation/device.h", kDeviceText);
   write("tests/cuda_emulation/device_interface.h", kDeviceInterfaceText);
-  write(kKernelFile, source);
-  write("unit.cc", UnitText(entries));
+  const bool of_user = IsUsers(source);
+  write("tests/cuda_emulation/user_language.h", kUserLanguageText);
+  write(kKernelFile, of_user ? WithDynamicShared(std::string(source)) : std::string(source));
+  write("unit.cc", UnitText(entries, of_user));
 
+  std::string paths;
+  for (const std::string& path : include_paths) paths += fmt::format(" '-I{}'", path);
   // Read accesses are not merged across calls, and nothing is assumed that CUDA does not promise.
   const std::string compile = fmt::format(
-      "cd {} && g++ -std=c++17 -O1 -g1 -w -fPIC -fsanitize=thread -fno-strict-aliasing "
-      "--param tsan-instrument-func-entry-exit=0 -DKINDRED_CUDA_EMULATION -I. -c unit.cc -o unit.o",
-      library->folder_);
+      "cd {} && g++ -std=c++17 -O1 -g1 -w -fno-diagnostics-show-caret -fPIC -fsanitize=thread -fno-strict-aliasing -fno-gnu-unique "
+      "--param tsan-instrument-func-entry-exit=0 -DKINDRED_CUDA_EMULATION -I.{} -c unit.cc -o unit.o",
+      library->folder_, paths);
   KINDRED_CHECK(Shell(compile, library->folder_ + "/log"));
-  KINDRED_CHECK(Shell(fmt::format("cd {} && g++ -shared unit.o -o unit.so -lm", library->folder_),
-                      library->folder_ + "/log"));
+  KINDRED_CHECK(Shell(
+      fmt::format("cd {} && g++ -shared -Wl,-Bsymbolic unit.o -o unit.so -lm", library->folder_),
+      library->folder_ + "/log"));
   library->handle_ = dlopen((library->folder_ + "/unit.so").c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library->handle_ == nullptr)
     return BadInput(fmt::format("CUDA emulation: the kernel does not link: {}", dlerror()));

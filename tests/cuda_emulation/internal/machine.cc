@@ -48,6 +48,8 @@ constexpr KdEmulationHost kHost = {
           return OnMachine(
               [&] { return g_machine->DeclareShared(offset, bytes, alignment, name); });
         },
+    .dynamic_shared =
+        [](const char* name) { return OnMachine([&] { return g_machine->DynamicShared(name); }); },
     .barrier = [](int line) { g_machine->Barrier(line); },
     .fence = [] { g_machine->Fence(); },
     .warp = [](KdEmulationWarpOp op, unsigned mask, unsigned long long bits, int operand, int width,

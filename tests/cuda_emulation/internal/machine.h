@@ -52,6 +52,7 @@ class Machine {
   void DeclareSharedMemory(std::size_t alignment);
   void* DeclareShared(std::size_t offset, std::size_t bytes, std::size_t alignment,
                       const char* name);
+  void* DynamicShared(const char* name);
   void Barrier(int line);
   void Fence();
   std::uint64_t WarpOperation(KdEmulationWarpOp op, unsigned mask, std::uint64_t bits, int operand,

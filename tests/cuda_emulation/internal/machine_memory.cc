@@ -38,7 +38,9 @@ std::string Machine::DescribeStamp(const Stamp& stamp) const {
 void Machine::Access(const std::byte* address, std::size_t bytes, std::size_t alignment,
                      KdEmulationAccess kind, const void* pc) {
   if (fibres_->OnStack(current_, address)) return;
-  if (!Writes(kind) && address >= image_.begin && address + bytes <= image_.end) return;
+  if (!Writes(kind) && address >= image_.begin && address + bytes <= image_.end &&
+      memory_->Find(address, bytes) == nullptr)
+    return;
   if (++accesses_ > launch_.max_accesses)
     return Stop(
         Mistake::kTooManyAccesses,
@@ -167,6 +169,10 @@ void* Machine::DeclareShared(std::size_t offset, std::size_t bytes, std::size_t 
                      offset + bytes - 1, launch_.shared_bytes),
          nullptr);
   return view;
+}
+
+void* Machine::DynamicShared(const char* name) {
+  return launch_.shared_bytes == 0 ? nullptr : DeclareShared(0, launch_.shared_bytes, 16, name);
 }
 
 void Machine::Copy(std::byte* to, const std::byte* from, unsigned size, int bytes, const void* pc) {

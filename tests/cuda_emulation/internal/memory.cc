@@ -60,6 +60,13 @@ Result<std::byte*> Memory::AddBuffer(std::string name, std::size_t bytes, std::s
   return begin;
 }
 
+void Memory::AddStatic(std::string name, std::byte* begin, std::size_t bytes, bool shared) {
+  auto cells = std::make_unique<std::vector<Cell>>(bytes);
+  areas_.push_back({std::move(name), begin, bytes, 1, cells->data(), shared, true});
+  buffer_cells_.push_back(std::move(cells));
+  if (shared) statics_.push_back({begin, bytes});
+}
+
 std::byte* Memory::SharedView(std::size_t offset, std::size_t bytes, std::string_view name) {
   if (offset > shared_bytes_ || bytes > shared_bytes_ - offset) return nullptr;
   for (const Area& area : areas_)
@@ -105,6 +112,7 @@ const Area* Memory::Nearest(const std::byte* address) const {
 void Memory::PoisonShared() {
   if (shared_bytes_ > 0) std::memset(shared_, 0xff, shared_bytes_);
   for (Cell& cell : shared_cells_) cell.in_flight = false;
+  for (const std::span<std::byte> array : statics_) std::memset(array.data(), 0xff, array.size());
 }
 
 }  // namespace kindred::cuda_emulation

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -58,6 +59,8 @@ class Memory {
   // Zeroed, at an address that is a multiple of 256 and of no larger power of two.
   Result<std::byte*> AddBuffer(std::string name, std::size_t bytes, std::size_t element_bytes,
                                bool writable);
+  // A variable of the kernel's own: a static array in shared memory, or global data.
+  void AddStatic(std::string name, std::byte* begin, std::size_t bytes, bool shared);
   // Element `offset` of shared memory, at `bytes` bounds; the same view for the same declaration.
   // nullptr: beyond the shared memory of the launch, or the system gives no address.
   std::byte* SharedView(std::size_t offset, std::size_t bytes, std::string_view name);
@@ -79,7 +82,8 @@ class Memory {
   std::vector<Cell> shared_cells_;
   std::vector<std::unique_ptr<std::vector<Cell>>> buffer_cells_;
   std::vector<Area> areas_;
-  std::size_t last_ = 0;  // index of the area found last
+  std::vector<std::span<std::byte>> statics_;  // in shared memory
+  std::size_t last_ = 0;                       // index of the area found last
   struct Mapping {
     void* address;
     std::size_t bytes;

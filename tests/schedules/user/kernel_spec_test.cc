@@ -134,5 +134,56 @@ TEST(KernelSpec, ALaunchThatDividesByZeroIsAnError) {
   EXPECT_THAT(source.error().message, HasSubstr("division by zero"));
 }
 
+TEST(KernelSpec, SequencesInstancesAndReferences) {
+  std::string text = Spec();
+  const std::string name = R"("KernelName": "scale", )";
+  text.replace(text.find(name), name.size(), R"("Sequence": [
+      {"KernelName": "first<float, x>", "Arguments": ["in", "out"]},
+      {"KernelName": "second", "ProblemSize": [640], "GridDivX": ["x"], "LocalSize": {"X": "x"},
+       "SharedMemory": 0}],
+    "ReferenceKernel": {"KernelName": "slow", "LocalSize": {"X": 1}, "GridDivX": [100]},
+    "Defines": {"TILE": "x * w", "KIND": "'float' if y == 1 else 'double'"},
+    "IncludePaths": ["inc", "/abs"], )");
+  const auto spec = ParseKernelSpec(text, "scale.json");
+  ASSERT_TRUE(spec) << spec.error().message;
+  EXPECT_EQ(spec->name, "first<float, x>+second");
+  const auto space = ParameterSpace::Make(spec->space.parameters, spec->space.conditions);
+  const std::uint16_t chosen[] = {1, 1, 1};  // x=64, y=2, w=3
+  const auto source = EmitUserKernel(*spec, *space, *space->Find(chosen), "text", "/folder");
+  ASSERT_TRUE(source) << source.error().message;
+  ASSERT_EQ(source->steps.size(), 2u);
+  EXPECT_EQ(source->steps[0].entry, "first<float, 64>");
+  EXPECT_EQ(source->steps[0].parameters.size(), 2u);
+  EXPECT_EQ(source->steps[0].parameters[0].value, 1);
+  EXPECT_THAT(GridOf(source->steps[1], {}), ElementsAre(10, 1, 1));
+  EXPECT_EQ(source->steps[1].parameters.size(), 4u);
+  EXPECT_THAT(source->flags,
+              testing::IsSupersetOf({"-DTILE=192", "-DKIND=double", "-I/folder/inc", "-I/abs"}));
+  const auto reference = EmitUserReference(*spec, *space, "text", "/folder");
+  ASSERT_TRUE(reference) << reference.error().message;
+  ASSERT_EQ(reference->steps.size(), 1u);
+  EXPECT_EQ(reference->steps[0].entry, "slow");
+  EXPECT_THAT(GridOf(reference->steps[0], {}), ElementsAre(10, 30, 1));
+}
+
+TEST(KernelSpec, CommandsHaveValuesInTheirWords) {
+  const auto spec = ParseKernelSpec(
+      Spec(R"json("Objective": "command", "Command": ["run", "--x={x * w}", "{{{y}}}"],
+           "Environment": {"N": "{ProblemSize[0]}"}, "ProblemSize": [7], "Direction": "maximize",
+           "Unit": "GB/s", "Timeout": 3)json"),
+      "run.json");
+  ASSERT_TRUE(spec) << spec.error().message;
+  EXPECT_TRUE(spec->command.maximise);
+  EXPECT_EQ(spec->command.unit, "GB/s");
+  const auto space = ParameterSpace::Make(spec->space.parameters, {});
+  const std::uint16_t chosen[] = {1, 0, 1};  // x=64, y=1, w=3
+  const auto source = EmitUserKernel(*spec, *space, *space->Find(chosen), "", "");
+  ASSERT_TRUE(source) << source.error().message;
+  EXPECT_EQ(source->compiler, "command");
+  EXPECT_THAT(source->code,
+              AllOf(HasSubstr("\"--x=192\""), HasSubstr("\"{1}\""), HasSubstr("\"N\": \"7\""),
+                    HasSubstr("\"KINDRED_PARAMETER_w\": \"3\"")));
+}
+
 }  // namespace
 }  // namespace kindred

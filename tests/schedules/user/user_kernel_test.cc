@@ -6,7 +6,6 @@
 
 #include <cmath>
 #include <fstream>
-#include <regex>
 #include <sstream>
 
 #include "schedules/base/seed.h"
@@ -43,25 +42,6 @@ std::vector<float> Numbers(std::int64_t count) {
   return numbers;
 }
 
-// The emulation has dynamic shared memory only, declared by its own macros: static arrays of floats
-// become parts of it.
-std::string WithDynamicSharedMemory(const std::string& text) {
-  static const std::regex array(R"(__shared__ float (\w+)\[([^\]]+)\](\[[^\]]+\])?;)");
-  std::string out, offset = "0";
-  auto from = text.cbegin();
-  for (std::sregex_iterator match(text.begin(), text.end(), array), end; match != end; ++match) {
-    const std::string name = (*match)[1], rows = (*match)[2], columns = (*match)[3];
-    const std::string bytes = "sizeof(float" + columns + ") * (" + rows + ")";
-    out.append(from, (*match)[0].first);
-    if (offset == "0") out += "KD_SHARED_MEMORY(16); ";
-    out += "float (*const " + name + ")" + columns + " = static_cast<float (*)" + columns +
-           ">(kd_emulation_shared(" + offset + ", " + bytes + ", 4, \"" + name + "\"));";
-    offset += " + " + bytes;
-    from = (*match)[0].second;
-  }
-  return out.append(from, text.cend());
-}
-
 // What one configuration writes into the first buffer; the other ones are inputs.
 std::vector<float> Emulate(const Described& kernel, std::size_t configuration,
                            std::vector<std::vector<float>> buffers) {
@@ -74,8 +54,7 @@ std::vector<float> Emulate(const Described& kernel, std::size_t configuration,
     if (flag.starts_with("-D"))
       macros += "#define " + flag.substr(2, equal - 2) + " " + flag.substr(equal + 1) + "\n";
   }
-  source->code = macros + WithDynamicSharedMemory(source->code);
-  source->steps[0].shared_bytes = 64 << 10;
+  source->code = macros + source->code;
   std::vector<std::span<std::byte>> spans;
   for (auto& buffer : buffers) spans.push_back(std::as_writable_bytes(std::span(buffer)));
   const auto report = cuda_emulation::RunSource(*source, {}, spans, {});

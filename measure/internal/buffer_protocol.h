@@ -1,11 +1,12 @@
-// What runner and worker say to each other beyond measure/cpu/protocol.h, for kernels that are not
-// of a workload.
+// What runner and worker say to each other beyond measure/internal/protocol.h, for kernels that are
+// not of a workload.
 //
 //   {"do":"open_buffers", "buffers":[BUFFER], "seed":"N", "cpus":[..]}   allocates and fills them
-//   {"do":"take_reference", "call":CALL, "tolerance":T}   runs a kernel: what it
-//                                              writes is right from now on. Answers an Outcome.
+//   {"do":"take_reference", "call":CALL, "save_to":FOLDER}   runs a kernel: what it writes is right
+//                                          from now on. Answers an Outcome.
 //
-//   BUFFER = {"name","type","elements","read","written","random","value","file"}
+//   BUFFER = {"name","type","elements","read","written","scratch","constant","tolerance","random",
+//             "value","file","file_offset"}
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -23,7 +24,7 @@ struct OpenBuffersRequest {
 
 struct TakeReferenceRequest {
   KernelCall call;
-  double tolerance = 0;
+  std::string save_to;
 };
 
 nlohmann::json ToJson(const OpenBuffersRequest& request);

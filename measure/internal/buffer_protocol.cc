@@ -1,4 +1,4 @@
-#include "measure/cpu/buffer_protocol.h"
+#include "measure/internal/buffer_protocol.h"
 
 #include <nlohmann/json.hpp>
 
@@ -14,9 +14,13 @@ json ToJson(const OpenBuffersRequest& request) {
                        {"elements", b.elements},
                        {"read", b.read},
                        {"written", b.written},
+                       {"scratch", b.scratch},
+                       {"constant", b.constant},
+                       {"tolerance", b.tolerance},
                        {"random", b.random},
                        {"value", b.value},
-                       {"file", b.file}});
+                       {"file", b.file},
+                       {"file_offset", b.file_offset}});
   return {{"do", "open_buffers"},
           {"buffers", std::move(buffers)},
           {"seed", std::to_string(request.seed)},
@@ -34,21 +38,24 @@ OpenBuffersRequest OpenBuffersRequestFrom(const json& j) {
     b.elements = entry.at("elements");
     b.read = entry.at("read");
     b.written = entry.at("written");
+    b.scratch = entry.at("scratch");
+    b.constant = entry.at("constant");
+    b.tolerance = entry.at("tolerance");
     b.random = entry.at("random");
     b.value = entry.at("value");
     b.file = entry.at("file");
+    b.file_offset = entry.at("file_offset");
   }
   return request;
 }
 
 json ToJson(const TakeReferenceRequest& request) {
-  return {{"do", "take_reference"},
-          {"call", CallToJson(request.call)},
-          {"tolerance", request.tolerance}};
+  return {
+      {"do", "take_reference"}, {"call", CallToJson(request.call)}, {"save_to", request.save_to}};
 }
 
 TakeReferenceRequest TakeReferenceRequestFrom(const json& j) {
-  return {CallFrom(j.at("call")), j.at("tolerance")};
+  return {CallFrom(j.at("call")), j.at("save_to")};
 }
 
 }  // namespace kindred

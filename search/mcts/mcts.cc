@@ -10,7 +10,9 @@
 //        anchored  completes along a seed or a measured winner
 //        fresh     completes half at random, explores more, forgets what lies before the last
 //                  restart
-//   3. a batch is chosen from all that was scored: by upper bound, apart from each other, with
+//   3. what the model ranks first of all that was scored is refined: single-decision mutations,
+//   twice
+//   4. a batch is chosen from all that was scored: by upper bound, apart from each other, with
 //      shares for mutations and random picks
 //
 // Rewards are recomputed from the times at each proposal, so a new best time moves them all. Trees
@@ -54,6 +56,7 @@ class MctsSearcher final : public PoolSearcher {
   void Choose(Pool& pool, int n, Random& random, std::vector<Candidate>& batch) override;
   void BeginPool(Pool& pool, std::size_t target, Random& random);
   void GrowTree(Pool& pool, const TreeProfile& profile, std::size_t target, Random& random);
+  void Refine(Pool& pool, std::size_t target, Random& random);
   double BestTime(Pool& pool) const;
   std::optional<SampledPath> Complete(const std::vector<std::uint16_t>& prefix,
                                       const TreeProfile& profile, const Path* anchor,
@@ -87,6 +90,28 @@ void MctsSearcher::BeginPool(Pool& pool, std::size_t target, Random& random) {
     const std::size_t rank = std::min(random.Below(best.size()), random.Below(best.size()));
     return sampler().Mutate(history().trials()[best[rank]].path, random);
   });
+}
+
+// Fills the pool up to `target` with neighbours of its best by prediction.
+void MctsSearcher::Refine(Pool& pool, std::size_t target, Random& random) {
+  pool.Score();
+  std::vector<std::size_t> best;
+  for (std::size_t i = 0; i < pool.size(); ++i)
+    if (!pool.entries()[i].taken) best.push_back(i);
+  if (best.empty() || pool.size() >= target) return;
+  const std::size_t parents =
+      std::min(best.size(), static_cast<std::size_t>(parameters_.mutation_parents));
+  const auto faster = [&](std::size_t a, std::size_t b) {
+    const double left = pool.entries()[a].prediction.ns, right = pool.entries()[b].prediction.ns;
+    return left != right ? left < right : a < b;
+  };
+  std::partial_sort(best.begin(), best.begin() + static_cast<std::ptrdiff_t>(parents), best.end(),
+                    faster);
+  for (std::size_t tries = 2 * (target - pool.size()); tries > 0 && pool.size() < target; --tries) {
+    const std::size_t rank = std::min(random.Below(parents), random.Below(parents));
+    std::optional<SampledPath> path = sampler().Mutate(pool.entries()[best[rank]].path, random);
+    if (path) pool.Add(std::move(*path), Origin::kTree);
+  }
 }
 
 double MctsSearcher::BestTime(Pool& pool) const {
@@ -201,13 +226,17 @@ void MctsSearcher::Choose(Pool& pool, int n, Random& random, std::vector<Candida
   for (const PoolEntry& entry : pool.entries())
     policy_.Add(entry.path.marks, Reward(entry.prediction.ns, best_ns));
   const std::size_t begun = pool.size();
+  const auto trees = static_cast<std::size_t>(
+      (1 - parameters_.refined_part) * static_cast<double>(target - std::min(begun, target)));
   double share = 0;
   for (const TreeProfile& profile : kProfiles) {
     share += profile.share;
-    const std::size_t rest = target > begun ? target - begun : 0;
-    GrowTree(pool, profile, begun + static_cast<std::size_t>(share * static_cast<double>(rest)),
+    GrowTree(pool, profile, begun + static_cast<std::size_t>(share * static_cast<double>(trees)),
              random);
   }
+  const std::size_t grown = pool.size();
+  Refine(pool, grown + (target - std::min(grown, target)) / 2, random);
+  Refine(pool, target, random);
   BatchOptions options;
   options.doubt = parameters_.doubt;
   options.distance = parameters_.distance;

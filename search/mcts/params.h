@@ -14,6 +14,7 @@ struct MctsParameters {
   double random_part = 0.2;
   double mutation_part = 0.35;
   double mutation_parents = 8;
+  double refined_part = 0.5;
   double exploration = 1.0;
   double first_play_reduction = 0.2;
   double max_weight = 0.5;
@@ -23,10 +24,10 @@ struct MctsParameters {
   double prior_noise = 0.25;
   double virtual_loss = 1;
   double leaves_at_once = 8;
-  double doubt = 0.5;
-  double distance = 1;
+  double doubt = 0.1;
+  double distance = 0.2;
   double random_share = 0.1;
-  double first_random_share = 0.25;
+  double first_random_share = 0.1;
   double mutation_share = 0.2;
   double stale_trials = 96;
 };
@@ -41,7 +42,9 @@ inline constexpr ParameterSpec<MctsParameters> kMctsParameters[] = {
     {"mutation_part", &MctsParameters::mutation_part, 0, 1, false,
      "part of the pool that differs from a measured winner in one decision"},
     {"mutation_parents", &MctsParameters::mutation_parents, 1, 256, true,
-     "measured winners that are mutated"},
+     "measured winners, or best by prediction, that are mutated"},
+    {"refined_part", &MctsParameters::refined_part, 0, 1, false,
+     "part of the trees' pool that differs from one of its best by prediction in one decision"},
     {"exploration", &MctsParameters::exploration, 0, 100, false,
      "c of Q + c * P * sqrt(N) / (1 + n)"},
     {"first_play_reduction", &MctsParameters::first_play_reduction, 0, 1, false,

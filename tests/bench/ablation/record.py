@@ -6,7 +6,7 @@ log, then written by `kindred record`, one file per subgraph.
     record.py BUILD FOLDER [--trials 170] [--log FILE]
 
 A third of the schedules of a subgraph come from each of the three searchers, so that good and bad ones are there. Ended and
-started anew it goes on where it was. Wants an idle machine: 16 subgraphs of 3 x 170 trials take about an hour.
+started anew it goes on where it was. Wants an idle machine: 18 subgraphs of 3 x 170 trials take about an hour.
 """
 
 import argparse
@@ -20,7 +20,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent.parent
 # Families of several members: 3x3 and 1x1 convolutions, depthwise ones, products.
 SUBGRAPHS = {
     "resnet50": ["conv2d 3x3 64->64 56x56 + relu", "conv2d 3x3 128->128 28x28 + relu", "conv2d 3x3 256->256 14x14 + relu",
-                 "conv2d 3x3 512->512 7x7 + relu", "conv2d 1x1 64->256 56x56 + add + relu",
+                 "conv2d 3x3 512->512 7x7 + relu", "conv2d 3x3/2 128->128 28x28 + relu", "conv2d 1x1 64->64 56x56 + relu",
+                 "conv2d 1x1 64->256 56x56 + add + relu",
                  "conv2d 1x1 128->512 28x28 + add + relu", "conv2d 1x1 256->1024 14x14 + add + relu",
                  "conv2d 1x1 512->2048 7x7 + add + relu", "conv2d 1x1 512->128 28x28 + relu",
                  "conv2d 1x1 1024->256 14x14 + relu", "conv2d 1x1 2048->512 7x7 + relu"],

@@ -110,6 +110,9 @@ void AddTune(CLI::App& app, std::function<int()>& run) {
   command->add_option("--builders", o->builders, "Compilers at a time")
       ->check(CLI::Range(1, 256))
       ->capture_default_str();
+  command->add_flag("--profile", o->profile,
+                    "CUDA devices: run the best kernel of each subgraph once more in the end, for "
+                    "its hardware counters; `kindred explain` shows them");
   command->add_flag("--quiet", o->quiet, "No progress on standard error");
   AddCommon(*command, *o);
   command->callback([o, time, families, searcher, &run] {

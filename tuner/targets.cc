@@ -43,6 +43,15 @@ Error WithoutADevice(const Target& target) {
       target.id));
 }
 
+CudaRunnerOptions CudaOptions(const RunnerSettings& settings) {
+  CudaRunnerOptions options;
+  options.cache_directory = settings.cache;
+  options.program = kProgram;
+  options.limits = settings.limits;
+  options.build_jobs = settings.builders;
+  return options;
+}
+
 }  // namespace
 
 std::string TargetNames() {
@@ -82,14 +91,20 @@ Result<std::unique_ptr<Runner>> MakeRunner(const Target& target, const RunnerSet
     options.build_jobs = settings.builders;
     return MakeCpuRunner(target, std::move(options));
   }
-  CudaRunnerOptions options;
-  options.cache_directory = settings.cache;
-  options.program = kProgram;
-  options.limits = settings.limits;
-  options.build_jobs = settings.builders;
   Target device = target;
   if (device.id == kEmulatedTarget) device.id = "cuda:0";
-  return MakeCudaRunner(device, std::move(options));
+  return MakeCudaRunner(device, CudaOptions(settings));
+}
+
+Result<std::unique_ptr<CudaProfiler>> MakeProfiler(const Target& target,
+                                                   const RunnerSettings& settings) {
+  KINDRED_CHECK(CheckTimed(target));
+  if (target.kind != DeviceKind::kCuda)
+    return BadInput(fmt::format(
+        "target '{}' has no hardware counters that Kindred reads: --profile is for CUDA devices, "
+        "say --target cuda:0",
+        target.id));
+  return CudaProfiler::Make(target, CudaOptions(settings));
 }
 
 }  // namespace kindred

@@ -14,6 +14,7 @@
 #include <memory>
 #include <string>
 
+#include "measure/cuda/cuda_profiler.h"
 #include "measure/runner.h"
 #include "schedules/base/result.h"
 #include "schedules/target.h"
@@ -41,5 +42,9 @@ struct RunnerSettings {
 };
 // Errors: kBadInput for a mere description; those of the runners.
 Result<std::unique_ptr<Runner>> MakeRunner(const Target& target, const RunnerSettings& settings);
+
+// Errors: kBadInput for what is no CUDA device; those of CudaProfiler.
+Result<std::unique_ptr<CudaProfiler>> MakeProfiler(const Target& target,
+                                                   const RunnerSettings& settings);
 
 }  // namespace kindred

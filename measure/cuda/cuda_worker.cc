@@ -72,7 +72,7 @@ Answer Serve(std::optional<CudaWorkerState>& state, const json& request) {
     return More(list);
   }
   if (what == "device") {
-    auto device = Device::Take(request.at("index"));
+    auto device = Device::Take(request.at("index"), request.value("trace", true));
     if (!device) return FailedAnswer(device.error());
     state.emplace(std::move(*device));
     return More(ToJson(state->device().facts()));
@@ -81,6 +81,10 @@ Answer Serve(std::optional<CudaWorkerState>& state, const json& request) {
   if (what == "peaks") return Peaks(state->device(), request.at("cubin"));
   if (what == "open") return AnswerOf(state->Open(OpenRequestFrom(request)));
   if (what == "load_reference") return AnswerOf(state->LoadReference(request.at("file")));
+  if (what == "profile") {
+    const auto counted = state->Profile(ProfileRequestFrom(request));
+    return counted ? More(json(*counted)) : FailedAnswer(counted.error());
+  }
   if (what != "candidate")
     return FailedAnswer(Internal("the CUDA worker knows no request '" + what + "'"));
   Result<Answer> answer = state->Measure(CandidateRequestFrom(request));

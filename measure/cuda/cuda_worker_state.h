@@ -11,6 +11,7 @@
 #include "measure/cuda/device.h"
 #include "measure/cuda/device_buffer.h"
 #include "measure/cuda/launch_group.h"
+#include "measure/cuda/range_profiler.h"
 #include "measure/internal/protocol.h"
 #include "measure/internal/workload_data.h"
 
@@ -27,23 +28,28 @@ class CudaWorkerState {
   // Error: nothing is open. What the candidate does wrong is its Outcome.
   Result<Answer> Measure(const CandidateRequest& request);
 
+  // Hardware counters of a run, by name. Nothing is timed or checked. Error: nothing is open; the
+  // kernel fails; there are no counters.
+  Result<std::map<std::string, double>> Profile(const ProfileRequest& request);
+
   Device& device() { return *device_; }
 
  private:
   struct Candidate;
   Outcome Run(const CandidateRequest& request, double* device_s);
+  // Why its memory is too much, which is known before it is taken; empty: it is not.
+  std::string MemoryExcess(const CandidateRequest& request) const;
   Outcome Prepare(const CandidateRequest& request, Candidate* candidate);
   // kOk where all outputs are right and nothing beside them was written; `inputs` too: nor these.
   Outcome Check(const Candidate& candidate, bool inputs);
   CudaResult UploadInputs();
   CudaResult ClearOutputs();
-  // Why its memory is too much, which is known before it is taken; empty: it is not.
-  std::string MemoryExcess(const CandidateRequest& request) const;
   Outcome Failed(CudaResult code, const std::string& doing) const;
 
   std::unique_ptr<Device> device_;
   WorkloadData data_;
   std::map<int, DeviceBuffer> inputs_, outputs_;  // by tensor id
+  std::unique_ptr<RangeProfiler> profiler_;       // made when it is asked for
   bool has_reference_ = false;
 };
 

@@ -154,6 +154,21 @@ CandidateRequest CandidateRequestFrom(const json& j) {
   return request;
 }
 
+json ToJson(const ProfileRequest& request) {
+  return {{"do", "profile"},
+          {"call", CallToJson(request.call)},
+          {"limits", LimitsToJson(request.limits)},
+          {"cold", request.cold}};
+}
+
+ProfileRequest ProfileRequestFrom(const json& j) {
+  ProfileRequest request;
+  request.call = CallFrom(j.at("call"));
+  request.limits = LimitsFrom(j.at("limits"));
+  request.cold = j.at("cold");
+  return request;
+}
+
 std::string AnswerLine(const Answer& answer) {
   const Outcome& o = answer.outcome;
   json j = {{"status", answer.failed ? std::string("failed") : std::string(Name(o.status))},

@@ -17,8 +17,10 @@
 //
 // A CUDA worker knows "open", "load_reference" and "candidate" (a cubin for a library), and
 //   {"do":"list"}                               "more": the devices
-//   {"do":"device", "index":N}                  first of all: takes the device; "more": what it is
+//   {"do":"device", "index":N, "trace":BOOL}    first of all: takes the device; "more": what it is
 //   {"do":"peaks", "cubin":PATH}                "more": what was measured
+//   {"do":"profile", "call":CALL, "limits":{..}, "cold":BOOL}
+//                                               to one that does not trace; "more": {name: value}
 //
 //   {"status":"ok", ...}                        an Outcome; to the others only status, message and
 //                                               "more"
@@ -88,6 +90,12 @@ struct CandidateRequest {
   bool cold = false;  // CUDA: the second-level cache is flushed before each run
 };
 
+struct ProfileRequest {
+  KernelCall call;
+  MeasureLimits limits;
+  bool cold = true;  // the second-level cache is flushed before each pass; else one run comes first
+};
+
 struct Answer {
   bool failed = false;  // the request itself, not a candidate, went wrong
   Outcome outcome;
@@ -100,6 +108,7 @@ nlohmann::json CallToJson(const KernelCall& call);
 nlohmann::json ToJson(const OpenRequest& request);
 nlohmann::json ToJson(const ComputeReferenceRequest& request);
 nlohmann::json ToJson(const CandidateRequest& request);
+nlohmann::json ToJson(const ProfileRequest& request);
 nlohmann::json LoadReferenceJson(const std::string& file);
 std::string AnswerLine(const Answer& answer);
 
@@ -109,6 +118,7 @@ KernelCall CallFrom(const nlohmann::json& json);
 OpenRequest OpenRequestFrom(const nlohmann::json& json);
 ComputeReferenceRequest ComputeReferenceRequestFrom(const nlohmann::json& json);
 CandidateRequest CandidateRequestFrom(const nlohmann::json& json);
+ProfileRequest ProfileRequestFrom(const nlohmann::json& json);
 // Error (kInternal): not an answer.
 Result<Answer> ParseAnswer(const std::string& line);
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """A GPU target as a whole program, without a GPU: the emulated driver beside the program stands in for it. Tuned,
-killed and resumed; answers exact afterwards; a device that is lost in the middle; no driver at all; the emulation as a
+killed and resumed; answers exact afterwards; hardware counters of the winners; a device that is lost in the middle; no driver at all; the emulation as a
 target of its own; scripts/gpu_check at tiny sizes. Usage: gpu.py PATH_OF_KINDRED
 """
 
@@ -111,6 +111,31 @@ def faults(sandbox, workload):
     sandbox.check(all(row["status"] in ("ok", "abandoned") for row in others), "no other candidate fails")
 
 
+def profiled(sandbox, workloads):
+    words = ["tune", *workloads, "--target", "cuda:0", "--trials-per-task", 2, "--json", "--profile"]
+    done = sandbox.run(*words, "--log", "profiled.db", environment=emulated(sandbox), timeout=180)
+    report = done.json() or {"tasks": []}
+    sandbox.check(done.code == 0 and len(report["tasks"]) == len(workloads) and "hardware counters of 2 kernels were read" in done.err,
+                  "--profile counts the winners", done)
+    for task in report["tasks"]:
+        explained = sandbox.run("explain", task["key"], "--log", "profiled.db", "--target", "cuda:0", "--json").json() or {"ranking": [{}]}
+        counters = explained["ranking"][0].get("counters") or {}
+        sandbox.check(counters.get("dram_read_bytes", 0) > 0 and "occupancy_percent" in counters, f"explain has the counters: {counters}")
+        text = sandbox.run("explain", task["key"], "--log", "profiled.db", "--target", "cuda:0")
+        sandbox.check("hardware counters of the best: dram_read_bytes" in text.out, "explain shows them", text)
+    verified = sandbox.run("log", "verify", "profiled.db")
+    sandbox.check(verified.code == 0, "log verify finds nothing wrong with profiles", verified)
+    again = sandbox.run(*words, "--log", "profiled.db", environment=emulated(sandbox, profiler=35), timeout=120)
+    sandbox.check(again.code == 0 and "hardware counters of 0 kernels" in again.err and "CUPTI" not in again.err,
+                  "what is profiled is not profiled again", again)
+    done = sandbox.run(*words, "--log", "unprofiled.db", environment=emulated(sandbox, profiler=35), timeout=180)
+    said = [line for line in done.err.splitlines() if "no hardware counters" in line]
+    sandbox.check(done.code == 0 and len(said) == 1 and "CUPTI_ERROR_INSUFFICIENT_PRIVILEGES" in said[0],
+                  f"counters that are not permitted are one line, and the run goes on: {said}", done)
+    done = sandbox.run("tune", workloads[0], "--trials", 1, "--profile", "--log", "none.db")
+    sandbox.check(done.code == 2 and "cuda:0" in done.err and not (sandbox.work / "none.db").exists(), "--profile is for CUDA devices", done)
+
+
 def lost(sandbox, workload):
     gone = sandbox.folder / "device_is_lost"
     environment = emulated(sandbox, lost="sketch: rows", lost_file=gone)
@@ -149,6 +174,7 @@ def test(sandbox):
     device(sandbox)
     killed_and_resumed(sandbox, [softmax, add], sandbox.work / "gpu.db")
     faults(sandbox, softmax)
+    profiled(sandbox, [softmax, add])
     lost(sandbox, softmax)
     emulation(sandbox, add)
     gpu_check(sandbox)

@@ -37,6 +37,7 @@ struct TuneCommand : CommonOptions {
   bool searcher_given = false;
   int builders = 2;  // compilers at a time
   bool quiet = false;
+  bool profile = false;  // hardware counters of the winners
 };
 int RunTune(const TuneCommand& command);
 // Of a kernel's description (tune_kernel.cc).

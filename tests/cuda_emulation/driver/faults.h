@@ -11,6 +11,7 @@
 //   lost_file = PATH   made when the device is lost
 //   cupti = CODE    CUPTI refuses with this result
 //   cupti_drops = 1 CUPTI gives no records
+//   profiler = CODE   CUPTI's range profiler refuses with this result
 //   throttled = N   the first N readings of a process say that the device is too hot
 //   memory = BYTES  of the device
 //   devices = N     how many there are; 1

@@ -96,15 +96,18 @@ Result<std::unique_ptr<Runner>> MakeRunner(const Target& target, const RunnerSet
   return MakeCudaRunner(device, CudaOptions(settings));
 }
 
-Result<std::unique_ptr<CudaProfiler>> MakeProfiler(const Target& target,
-                                                   const RunnerSettings& settings) {
+Result<CudaRunnerOptions> CudaDeviceOptions(const Target& target, const RunnerSettings& settings) {
   KINDRED_CHECK(CheckTimed(target));
   if (target.kind != DeviceKind::kCuda)
     return BadInput(fmt::format(
-        "target '{}' has no hardware counters that Kindred reads: --profile is for CUDA devices, "
-        "say --target cuda:0",
-        target.id));
-  return CudaProfiler::Make(target, CudaOptions(settings));
+        "target '{}' is no CUDA device, and this needs one: say --target cuda:0", target.id));
+  return CudaOptions(settings);
+}
+
+Result<std::unique_ptr<CudaProfiler>> MakeProfiler(const Target& target,
+                                                   const RunnerSettings& settings) {
+  KINDRED_TRY(const CudaRunnerOptions options, CudaDeviceOptions(target, settings));
+  return CudaProfiler::Make(target, options);
 }
 
 }  // namespace kindred

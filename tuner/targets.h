@@ -43,6 +43,9 @@ struct RunnerSettings {
 // Errors: kBadInput for a mere description; those of the runners.
 Result<std::unique_ptr<Runner>> MakeRunner(const Target& target, const RunnerSettings& settings);
 
+// What a CUDA device is measured with. Error (kBadInput): the target is none.
+Result<CudaRunnerOptions> CudaDeviceOptions(const Target& target, const RunnerSettings& settings);
+
 // Errors: kBadInput for what is no CUDA device; those of CudaProfiler.
 Result<std::unique_ptr<CudaProfiler>> MakeProfiler(const Target& target,
                                                    const RunnerSettings& settings);

@@ -12,6 +12,7 @@
 #include "measure/cuda/device_buffer.h"
 #include "measure/cuda/launch_group.h"
 #include "measure/cuda/range_profiler.h"
+#include "measure/cuda/sequence_replay.h"
 #include "measure/internal/protocol.h"
 #include "measure/internal/workload_data.h"
 
@@ -19,7 +20,8 @@ namespace kindred {
 
 class CudaWorkerState {
  public:
-  explicit CudaWorkerState(std::unique_ptr<Device> device) : device_(std::move(device)) {}
+  explicit CudaWorkerState(std::unique_ptr<Device> device)
+      : device_(std::move(device)), sequence_(*device_) {}
 
   // Error: the text does not parse; no memory for the workload's buffers, here or on the device.
   Result<void> Open(const OpenRequest& request);
@@ -33,6 +35,7 @@ class CudaWorkerState {
   Result<std::map<std::string, double>> Profile(const ProfileRequest& request);
 
   Device& device() { return *device_; }
+  SequenceReplay& sequence() { return sequence_; }
 
  private:
   struct Candidate;
@@ -50,6 +53,7 @@ class CudaWorkerState {
   WorkloadData data_;
   std::map<int, DeviceBuffer> inputs_, outputs_;  // by tensor id
   std::unique_ptr<RangeProfiler> profiler_;       // made when it is asked for
+  SequenceReplay sequence_;
   bool has_reference_ = false;
 };
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """A GPU target as a whole program, without a GPU: the emulated driver beside the program stands in for it. Tuned,
-killed and resumed; answers exact afterwards; hardware counters of the winners; a device that is lost in the middle; no driver at all; the emulation as a
-target of its own; scripts/gpu_check at tiny sizes. Usage: gpu.py PATH_OF_KINDRED
+killed and resumed; answers exact afterwards; hardware counters of the winners; whole models as graphs; a device that is
+lost in the middle; no driver at all; the emulation as a target of its own; scripts/gpu_check at tiny sizes.
+Usage: gpu.py PATH_OF_KINDRED
 """
 
 import os
@@ -136,6 +137,31 @@ def profiled(sandbox, workloads):
     sandbox.check(done.code == 2 and "cuda:0" in done.err and not (sandbox.work / "none.db").exists(), "--profile is for CUDA devices", done)
 
 
+def benchmarked(sandbox, workloads, log):
+    """The log of `profiled` has schedules of both workloads."""
+    environment = emulated(sandbox)
+    done = sandbox.run("benchmark", *workloads, "--log", log, "--target", "cuda:0", "--json", environment=environment, timeout=120)
+    models = (done.json() or {}).get("models", [])
+    sandbox.check(done.code == 0 and len(models) == len(workloads), "benchmark replays each input", done)
+    for model in models:
+        sandbox.check(model["complete"] and model["subgraphs"] == 1 and model["kernels"] >= 1
+                      and 0 < model["kernels_ns"] <= model["graph_ns"] and model["launched_ns"] > 0 and model["sum_ns"] > 0
+                      and model["samples"], f"its times are there: {model}")
+    text = sandbox.run("benchmark", workloads[0], "--log", log, environment=environment)
+    sandbox.check(text.code == 0 and "as a graph" in text.out and "sum of the log" in text.out, "... as a table too", text)
+    events = sandbox.run("benchmark", workloads[0], "--log", log, "--json", environment=emulated(sandbox, cupti=15))
+    model = (events.json() or {"models": [{}]})["models"][0]
+    sandbox.check(events.code == 0 and model.get("graph_ns", 0) > 0 and model.get("kernels_ns", 0) is None and "not timed alone" in events.err,
+                  "without CUPTI, a graph is timed all the same", events)
+    refused = sandbox.run("benchmark", workloads[0], "--log", log, environment=emulated(sandbox, graph=900))
+    sandbox.check(refused.code == 1 and "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED" in refused.err, "a graph that is refused is an error", refused)
+    other = sandbox.write("other.kd", harness.ADD.replace("+", "-"))
+    untuned = sandbox.run("benchmark", other, "--log", log, environment=environment)
+    sandbox.check(untuned.code == 2 and "tune it first" in untuned.err, "what was not tuned says so", untuned)
+    on_cpu = sandbox.run("benchmark", workloads[0], "--log", log, "--target", "cpu")
+    sandbox.check(on_cpu.code == 2 and "cuda:0" in on_cpu.err, "benchmark is for CUDA devices", on_cpu)
+
+
 def lost(sandbox, workload):
     gone = sandbox.folder / "device_is_lost"
     environment = emulated(sandbox, lost="sketch: rows", lost_file=gone)
@@ -175,6 +201,7 @@ def test(sandbox):
     killed_and_resumed(sandbox, [softmax, add], sandbox.work / "gpu.db")
     faults(sandbox, softmax)
     profiled(sandbox, [softmax, add])
+    benchmarked(sandbox, [softmax, add], "profiled.db")
     lost(sandbox, softmax)
     emulation(sandbox, add)
     gpu_check(sandbox)

@@ -53,6 +53,15 @@ struct QueryCommand : CommonOptions {
 };
 int RunQuery(const QueryCommand& command);
 
+struct BenchmarkCommand : CommonOptions {
+  std::vector<std::string> inputs;
+  ModelOptions models;
+  std::string log = "kindred.db";
+  std::string target = "cuda:0";
+  std::uint64_t seed = 0;
+};
+int RunBenchmark(const BenchmarkCommand& command);
+
 struct RecordCommand : CommonOptions {
   std::string log, out;
   std::string target;        // record id or name; empty: the log's only one

@@ -7,6 +7,7 @@
 //   hang = TEXT     it never ends
 //   crash = TEXT    the process aborts in its launch
 //   wrong = TEXT    a bit of what it wrote is turned over
+//   graph = CODE    capturing a graph is refused with this result
 //   lost = TEXT     the device is gone, from then on for every process: lost_file must be given
 //   lost_file = PATH   made when the device is lost
 //   cupti = CODE    CUPTI refuses with this result

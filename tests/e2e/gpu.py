@@ -147,6 +147,12 @@ def benchmarked(sandbox, workloads, log):
         sandbox.check(model["complete"] and model["subgraphs"] == 1 and model["kernels"] >= 1
                       and 0 < model["kernels_ns"] <= model["graph_ns"] and model["launched_ns"] > 0 and model["sum_ns"] > 0
                       and model["samples"], f"its times are there: {model}")
+    mlp = harness.MODELS / "tiny" / "mlp.onnx"
+    tuned = sandbox.run("tune", mlp, "--target", "cuda:0", "--trials-per-task", 1, "--log", "mlp.db", "--json", environment=environment, timeout=120)
+    best = {task["name"]: task["best_ns"] * task["runs"] for task in (tuned.json() or {"tasks": []})["tasks"]}
+    whole = (sandbox.run("benchmark", mlp, "--log", "mlp.db", "--json", environment=environment).json() or {"models": [{}]})["models"][0]
+    sandbox.check(len(best) > 1 and whole.get("complete") and whole.get("subgraphs") == len(best) and abs(whole["sum_ns"] - sum(best.values())) < 1,
+                  f"a model's subgraphs are replayed together: {whole}", tuned)
     text = sandbox.run("benchmark", workloads[0], "--log", log, environment=environment)
     sandbox.check(text.code == 0 and "as a graph" in text.out and "sum of the log" in text.out, "... as a table too", text)
     events = sandbox.run("benchmark", workloads[0], "--log", log, "--json", environment=emulated(sandbox, cupti=15))

@@ -127,6 +127,18 @@ struct TrialRecord {
   bool operator==(const TrialRecord&) const = default;
 };
 
+// Hardware counters of a trial's kernel, which was run again for them.
+struct ProfileRecord {
+  std::int64_t trial = 0;           // id
+  std::string metrics = "{}";       // JSON: {name: number}
+  std::string cache_state = "hot";  // of the runs that were counted
+  std::string driver;
+  std::string version;  // of Kindred
+  std::string worker;
+  std::int64_t time_ms = 0;
+  bool operator==(const ProfileRecord&) const = default;
+};
+
 // The serialised cost models of a target.
 struct ModelRecord {
   std::string target;

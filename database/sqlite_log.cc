@@ -116,6 +116,10 @@ class SqliteLog final : public TuningLog {
         read, session);
   }
 
+  Result<std::optional<ProfileRecord>> FindProfile(std::int64_t trial) const override {
+    return FindOne("profile", kProfileColumns, "trial = ?", ReadProfile, trial);
+  }
+
   Result<std::optional<JobRecord>> FindJob(const std::string& id) const override {
     return FindOne("job", kJobColumns, "id = ?", ReadJob, id);
   }
@@ -223,7 +227,7 @@ class SqliteLog final : public TuningLog {
       -> Result<std::vector<decltype(read(std::declval<const Query&>()))>> {
     MutexLock lock(mutex_);
     KINDRED_TRY(Query query, connection_->Prepare(sql));
-    (query.Bind(std::string_view(values)), ...);
+    (query.Bind(values), ...);
     std::vector<decltype(read(query))> rows;
     while (true) {
       KINDRED_TRY(const bool row, connection_->Next(query));

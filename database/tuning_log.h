@@ -42,6 +42,7 @@ struct LogBatch {
   // Added to what is stored: `times` and `weight` (at last_ms) count what is new.
   std::vector<AskedRecord> asked;
   std::vector<TrialRecord> trials;  // ids are ignored; an equal trial is stored already and skipped
+  std::vector<ProfileRecord> profiles;  // of trials that are stored; replaces what is stored
   // For rows of another log: families, sessions and tasks that are stored stay as they are.
   bool keep_stored = false;
 };
@@ -88,6 +89,8 @@ class TuningLog {
       const std::string& session) const = 0;  // by position
   virtual Result<std::vector<TaskProgress>> Progress(const std::string& session) const = 0;
   virtual Result<std::vector<TrialRecord>> Trials(const TrialFilter& filter) const = 0;  // by id
+
+  virtual Result<std::optional<ProfileRecord>> FindProfile(std::int64_t trial) const = 0;
 
   virtual Result<std::optional<JobRecord>> FindJob(const std::string& id) const = 0;
   virtual Result<std::vector<JobRecord>> Jobs() const = 0;  // oldest first

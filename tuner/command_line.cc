@@ -126,6 +126,9 @@ void AddTune(CLI::App& app, std::function<int()>& run) {
   command->add_option("--builders", o->builders, "Compilers at a time")
       ->check(CLI::Range(1, 256))
       ->capture_default_str();
+  command->add_flag("--profile", o->profile,
+                    "CUDA devices: run the best kernel of each subgraph once more in the end, for "
+                    "its hardware counters; `kindred explain` shows them");
   command->add_flag("--quiet", o->quiet, "No progress on standard error");
   AddCommon(*command, *o);
   command->callback([o, time, until, families, searcher, target, &run] {
@@ -167,6 +170,25 @@ void AddQuery(CLI::App& app, std::function<int()>& run) {
     if (*epoch >= 0) o->epoch = *epoch;
     run = [o] { return RunQuery(*o); };
   });
+}
+
+void AddBenchmark(CLI::App& app, std::function<int()>& run) {
+  auto* command = app.add_subcommand(
+      "benchmark",
+      "CUDA devices: the end-to-end time of models with the log's best kernels, as one CUDA graph");
+  auto o = std::make_shared<BenchmarkCommand>();
+  command->add_option("inputs", o->inputs, "MODEL.onnx, WORKLOAD.kd or ZOO.json")->required();
+  AddModelOptions(*command, o->models);
+  command->add_option("--log", o->log, "Tuning log")->capture_default_str();
+  command->add_option("--target", o->target, "cuda:N")->capture_default_str();
+  command->add_option("--seed", o->seed, "Seed of the test data")
+      ->check(WholeNumber(UINT64_MAX))
+      ->capture_default_str();
+  command->footer(
+      "Each subgraph has buffers of its own with random data: nothing is handed from one to the "
+      "next, and nothing is checked. Caches are warm, while the log's times are from cold ones.");
+  AddCommon(*command, *o);
+  command->callback([o, &run] { run = [o] { return RunBenchmark(*o); }; });
 }
 
 void AddServe(CLI::App& app, std::function<int()>& run) {
@@ -378,6 +400,7 @@ int RunCommandLine(int argc, char** argv) {
   std::function<int()> run;
   AddTune(app, run);
   AddQuery(app, run);
+  AddBenchmark(app, run);
   AddServe(app, run);
   AddAnalyze(app, run);
   AddExplain(app, run);

@@ -168,6 +168,13 @@ TrialRecord ToRecord(const TrialOrigin& origin, const Candidate& candidate,
   return r;
 }
 
+ProfileRecord ToRecord(std::int64_t trial, const std::map<std::string, double>& metrics, bool cold,
+                       const std::string& driver) {
+  return {trial,  json(metrics).dump(),   cold ? "cold" : "hot",
+          driver, std::string(Version()), WorkerName(),
+          NowMs()};
+}
+
 Result<Outcome> ToOutcome(const TrialRecord& record) {
   Outcome outcome;
   const auto status = StatusNamed(record.status);

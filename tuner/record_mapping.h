@@ -2,6 +2,7 @@
 // this is the only place that knows both.
 #pragma once
 
+#include <map>
 #include <string>
 
 #include "database/records.h"
@@ -37,6 +38,9 @@ struct TrialOrigin {
 };
 TrialRecord ToRecord(const TrialOrigin& origin, const Candidate& candidate,
                      const KernelSource& kernel, const Outcome& outcome);
+// Hardware counters of a trial, by name.
+ProfileRecord ToRecord(std::int64_t trial, const std::map<std::string, double>& metrics, bool cold,
+                       const std::string& driver);
 // Error kUnsupported: a status that this version does not know.
 Result<Outcome> ToOutcome(const TrialRecord& record);
 

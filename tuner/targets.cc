@@ -107,4 +107,18 @@ Result<std::unique_ptr<KernelRunner>> MakeKernelRunner(const Target& target, Ker
   return MakeCudaKernelRunner(target, std::move(task), CudaOptions(settings));
 }
 
+Result<CudaRunnerOptions> CudaDeviceOptions(const Target& target, const RunnerSettings& settings) {
+  KINDRED_CHECK(CheckTimed(target));
+  if (target.kind != DeviceKind::kCuda)
+    return BadInput(fmt::format(
+        "target '{}' is no CUDA device, and this needs one: say --target cuda:0", target.id));
+  return CudaOptions(settings);
+}
+
+Result<std::unique_ptr<CudaProfiler>> MakeProfiler(const Target& target,
+                                                   const RunnerSettings& settings) {
+  KINDRED_TRY(const CudaRunnerOptions options, CudaDeviceOptions(target, settings));
+  return CudaProfiler::Make(target, options);
+}
+
 }  // namespace kindred

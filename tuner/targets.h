@@ -14,6 +14,7 @@
 #include <memory>
 #include <string>
 
+#include "measure/cuda/cuda_profiler.h"
 #include "measure/kernel_runner.h"
 #include "measure/runner.h"
 #include "schedules/base/result.h"
@@ -46,5 +47,12 @@ Result<std::unique_ptr<Runner>> MakeRunner(const Target& target, const RunnerSet
 // runners.
 Result<std::unique_ptr<KernelRunner>> MakeKernelRunner(const Target& target, KernelTask task,
                                                        const RunnerSettings& settings);
+
+// What a CUDA device is measured with. Error (kBadInput): the target is none.
+Result<CudaRunnerOptions> CudaDeviceOptions(const Target& target, const RunnerSettings& settings);
+
+// Errors: kBadInput for what is no CUDA device; those of CudaProfiler.
+Result<std::unique_ptr<CudaProfiler>> MakeProfiler(const Target& target,
+                                                   const RunnerSettings& settings);
 
 }  // namespace kindred

@@ -147,6 +147,14 @@ Result<void> WriteJob(Connection& connection, const JobRecord& record) {
   return connection.Run(query);
 }
 
+Result<void> WriteProfile(Connection& connection, const ProfileRecord& record) {
+  KINDRED_TRY(Query query,
+              connection.Prepare(InsertInto("profile", kProfileColumns,
+                                            OnConflict("trial", kProfileColumns, false))));
+  BindProfile(query, record);
+  return connection.Run(query);
+}
+
 double Decayed(double weight, std::int64_t from_ms, std::int64_t to_ms) {
   return weight * std::exp2(static_cast<double>(from_ms - to_ms) / kAskedHalfLifeMs);
 }
@@ -230,6 +238,7 @@ Result<AppendSummary> WriteAll(Connection& connection, const LogBatch& batch) {
     KINDRED_TRY(const bool added, WriteTrial(connection, record));
     ++(added ? summary.added : summary.skipped);
   }
+  for (const auto& record : batch.profiles) KINDRED_CHECK(WriteProfile(connection, record));
   KINDRED_TRY(summary.epoch,
               connection.IntegerOf("SELECT seq FROM sqlite_sequence WHERE name = 'trial'"));
   return summary;

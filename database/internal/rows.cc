@@ -87,6 +87,16 @@ void BindAsked(Query& query, const AskedRecord& record) {
       .Bind(record.last_ms);
 }
 
+void BindProfile(Query& query, const ProfileRecord& record) {
+  query.Bind(record.trial)
+      .Bind(CompactJson(record.metrics))
+      .Bind(record.cache_state)
+      .Bind(record.driver)
+      .Bind(record.version)
+      .Bind(record.worker)
+      .Bind(record.time_ms);
+}
+
 void BindTrial(Query& query, const TrialRecord& record) {
   query.Bind(record.session)
       .Bind(record.round)
@@ -168,6 +178,11 @@ JobRecord ReadJob(const Query& query) {
 
 AskedRecord ReadAsked(const Query& query) {
   return {query.Text(0), query.Text(1), query.Integer(2), query.Real(3), query.Integer(4)};
+}
+
+ProfileRecord ReadProfile(const Query& query) {
+  return {query.Integer(0), query.Text(1), query.Text(2),   query.Text(3),
+          query.Text(4),    query.Text(5), query.Integer(6)};
 }
 
 Result<TrialRecord> ReadTrial(const Query& query) {

@@ -25,6 +25,8 @@ inline constexpr std::string_view kJobColumns =
     "id, name, target, inputs, options, priority, state, session, message, summary, attempts, "
     "created_ms, started_ms, ended_ms";
 inline constexpr std::string_view kAskedColumns = "workload, target, times, weight, last_ms";
+inline constexpr std::string_view kProfileColumns =
+    "trial, metrics, cache_state, driver, version, worker, time_ms";
 // Of `trial`, without its id.
 inline constexpr std::string_view kTrialColumns =
     "session, round, position, workload, target, searcher, sketch, schedule_key, schedule, status, "
@@ -40,6 +42,7 @@ void BindTask(Query& query, const TaskRecord& record);
 void BindModel(Query& query, const ModelRecord& record);
 void BindJob(Query& query, const JobRecord& record);
 void BindAsked(Query& query, const AskedRecord& record);
+void BindProfile(Query& query, const ProfileRecord& record);
 void BindTrial(Query& query, const TrialRecord& record);
 
 TargetRecord ReadTarget(const Query& query);
@@ -49,6 +52,7 @@ TaskRecord ReadTask(const Query& query);
 ModelRecord ReadModel(const Query& query);
 JobRecord ReadJob(const Query& query);
 AskedRecord ReadAsked(const Query& query);
+ProfileRecord ReadProfile(const Query& query);
 // The row is the id, then kTrialColumns. Error kEnvironment: samples are no list of numbers
 // (damaged).
 Result<TrialRecord> ReadTrial(const Query& query);

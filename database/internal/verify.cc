@@ -136,6 +136,8 @@ WHERE id = '' OR state NOT IN ('running', 'interrupted', 'finished', 'failed')
    OR NOT (json_valid(inputs) AND json_valid(options) AND json_valid(summary))
 UNION ALL SELECT 'task ' || workload || ' of session ' || session || ' breaks a rule of its table'
 FROM task WHERE coalesce(untuned_ns <= 0, 0) OR NOT (json_valid(uses) AND json_valid(untuned))
+UNION ALL SELECT 'the profile of trial ' || trial || ' breaks a rule of its table' FROM profile
+WHERE cache_state NOT IN ('hot', 'cold') OR NOT json_valid(metrics)
 UNION ALL SELECT 'model ' || name || ' of ' || target || ' breaks a rule of its table' FROM model
 WHERE NOT json_valid(metrics))sql";
 

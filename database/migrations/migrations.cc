@@ -3,7 +3,7 @@
 namespace kindred {
 
 std::span<const char* const> Migrations() {
-  static constexpr const char* kSteps[] = {kMigration1Tables, kMigration2Views, kMigration3Service};
+  static constexpr const char* kSteps[] = {kMigration1Tables, kMigration2Views, kMigration3Service, kMigration4Profiles};
   static_assert(sizeof(kSteps) / sizeof(kSteps[0]) == kSchemaVersion);
   return kSteps;
 }

@@ -8,8 +8,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "measure/cuda/kernel_call.h"
 #include "measure/internal/worker_requests.h"
-#include "measure/internal/workload_data.h"
 
 namespace kindred {
 namespace {
@@ -39,9 +39,7 @@ Result<void> CudaLane::Start() {
   WorkerProcess::Reply reply = worker.Ask(request.dump() + "\n", kDeviceTimeout_s);
   if (reply.end == WorkerProcess::End::kAnswered && !reply.answer.failed) {
     worker_ = std::move(worker);
-    const auto device = nlohmann::json::parse(reply.answer.more);
-    const std::string release = device.at("driver_release"), cuda = device.at("driver");
-    driver_ = release.empty() ? "CUDA " + cuda : release + " (CUDA " + cuda + ")";
+    driver_ = DriverOf(reply.answer.more);
     return {};
   }
   if (reply.end == WorkerProcess::End::kAnswered) return Environment(reply.answer.outcome.message);
@@ -92,14 +90,8 @@ Result<void> CudaLane::Open(const ReferencePlan& plan) {
 
 Result<CudaLane::Ran> CudaLane::Run(const MeasureJob& job, const ReferencePlan& plan,
                                     const KernelSource& source, const BuiltKernel& built) {
-  const std::vector<std::int64_t> extents = MeasuredExtents(*job.workload);
   CandidateRequest request;
-  request.call.library = built.library;
-  request.call.arguments = source.arguments;
-  request.call.workspace_bytes = source.workspace_bytes;
-  for (const KernelStep& step : source.steps)
-    request.call.launches.push_back(
-        {step.entry, GridOf(step, extents), step.block, step.shared_bytes, step.parameters});
+  request.call = CallOf(source, built.library, *job.workload);
   request.limits = options_.limits;
   request.incumbent_ns = job.incumbent_ns;
   request.never_abandon = job.reference;

@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "measure/cuda/cuda_lane.h"
+#include "measure/cuda/kernel_call.h"
 #include "measure/cuda/nvrtc_builder.h"
 #include "measure/internal/reference_maker.h"
 
@@ -274,13 +275,7 @@ Result<std::vector<Outcome>> CudaRunner::Measure(const MeasureJob& job,
 
 Result<std::unique_ptr<Runner>> MakeCudaRunner(const Target& target, CudaRunnerOptions options) {
   KINDRED_TRY(const std::vector<int> devices, CudaDevicesOf(target.id, options.program));
-  NvrtcBuilderOptions build;
-  build.cache_directory = options.cache_directory + "/cubin";
-  build.architecture = target.gpu.arch;
-  build.program = options.program;
-  build.jobs = options.build_jobs;
-  build.timeout_s = options.limits.build_timeout_s;
-  KINDRED_TRY(auto builder, NvrtcBuilder::Make(std::move(build)));
+  KINDRED_TRY(auto builder, NvrtcBuilder::Make(NvrtcOptions(target, options)));
   KINDRED_TRY(auto references,
               ReferenceMaker::Make(options.cache_directory, options.program, options.build_jobs));
   auto runner = std::make_unique<CudaRunner>(std::move(builder), std::move(references));

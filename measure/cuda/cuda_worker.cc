@@ -62,6 +62,15 @@ Answer Peaks(Device& device, const std::string& cubin) {
                {"i8_gops", peaks->i8_gops}});
 }
 
+Answer Replayed(CudaWorkerState& state, const SequenceRequest& request) {
+  const auto times = state.sequence().Run(request);
+  if (!times) return FailedAnswer(times.error());
+  return More({{"graph_ns", times->graph_ns},
+               {"launched_ns", times->launched_ns},
+               {"kernels_ns", times->kernels_ns},
+               {"timer_reason", state.device().facts().timer_reason}});
+}
+
 Answer Serve(std::optional<CudaWorkerState>& state, const json& request) {
   const std::string what = request.at("do");
   if (what == "list") {
@@ -72,7 +81,7 @@ Answer Serve(std::optional<CudaWorkerState>& state, const json& request) {
     return More(list);
   }
   if (what == "device") {
-    auto device = Device::Take(request.at("index"));
+    auto device = Device::Take(request.at("index"), request.value("trace", true));
     if (!device) return FailedAnswer(device.error());
     state.emplace(std::move(*device));
     return More(ToJson(state->device().facts()));
@@ -83,6 +92,12 @@ Answer Serve(std::optional<CudaWorkerState>& state, const json& request) {
   if (what == "load_reference") return AnswerOf(state->LoadReference(request.at("file")));
   if (what == "open_buffers") return AnswerOf(state->OpenBuffers(OpenBuffersRequestFrom(request)));
   if (what == "take_reference") return state->TakeReference(TakeReferenceRequestFrom(request));
+  if (what == "sequence_part") return AnswerOf(state->sequence().Add(SequencePartFrom(request)));
+  if (what == "sequence") return Replayed(*state, SequenceRequestFrom(request));
+  if (what == "profile") {
+    const auto counted = state->Profile(ProfileRequestFrom(request));
+    return counted ? More(json(*counted)) : FailedAnswer(counted.error());
+  }
   if (what != "candidate")
     return FailedAnswer(Internal("the CUDA worker knows no request '" + what + "'"));
   Result<Answer> answer = state->Measure(CandidateRequestFrom(request));

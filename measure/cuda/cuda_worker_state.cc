@@ -251,4 +251,30 @@ Result<Answer> CudaWorkerState::Measure(const CandidateRequest& request) {
   return answer;
 }
 
+Result<std::map<std::string, double>> CudaWorkerState::Profile(const ProfileRequest& request) {
+  CandidateRequest asked;
+  asked.call = request.call;
+  asked.limits = request.limits;
+  Candidate candidate;
+  CudaResult code = ClearOutputs();
+  if (code == 0)
+    if (const Outcome prepared = Prepare(asked, &candidate); prepared.status != Status::kOk)
+      return Environment("no hardware counters: " + prepared.message);
+  if (code == 0 && profiler_ == nullptr) {
+    KINDRED_TRY(profiler_, RangeProfiler::Start(device_->facts().index, device_->context()));
+  }
+  const auto waited = [this] { return device_->api().stream_synchronize(device_->stream()); };
+  const auto before = [&] {
+    CudaResult done = request.cold ? device_->Flush(1) : candidate.kernels.Launch();
+    return done == 0 ? waited() : done;
+  };
+  const auto run = [&] {
+    const CudaResult done = candidate.kernels.Launch();
+    return done == 0 ? waited() : done;
+  };
+  if (code == 0) code = run();  // what the kernel does wrong shows here
+  if (code == 0) return profiler_->Collect(before, run);
+  return Environment("no hardware counters: " + device_->api().Text(code));
+}
+
 }  // namespace kindred

@@ -111,7 +111,7 @@ Result<std::vector<KernelTimes>> Cupti::Take() {
     kernels.swap(collected.kernels);
   }
   std::sort(kernels.begin(), kernels.end(), [](const KernelTimes& a, const KernelTimes& b) {
-    return a.correlation < b.correlation;
+    return a.correlation != b.correlation ? a.correlation < b.correlation : a.start_ns < b.start_ns;
   });
   return kernels;
 }

@@ -32,7 +32,7 @@ inline constexpr std::uint32_t kCuptiConcurrentKernel = 10;  // CUPTI_ACTIVITY_K
 
 struct KernelTimes {
   std::uint64_t start_ns = 0, end_ns = 0;
-  std::uint32_t correlation = 0;  // ascends with the launches
+  std::uint32_t correlation = 0;  // ascends with the launches; one for all kernels of a graph
 };
 
 class Cupti {

@@ -110,12 +110,13 @@ Result<std::vector<DeviceFacts>> Device::List() {
   return all;
 }
 
-Result<std::unique_ptr<Device>> Device::Take(int index) {
+Result<std::unique_ptr<Device>> Device::Take(int index, bool trace) {
   std::unique_ptr<Device> taken(new Device);
   Device& d = *taken;
   KINDRED_TRY(d.api_, DriverApi::Load());
   // CUPTI wants to be there before the driver is initialised.
-  auto cupti = Cupti::Start();
+  auto cupti = trace ? Cupti::Start()
+                     : Result<std::unique_ptr<Cupti>>(Environment("it counts, and times nothing"));
   KINDRED_TRY(const int count, CountDevices(*d.api_));
   const std::string name = "cuda:" + std::to_string(index);
   if (index < 0 || index >= count)
@@ -125,8 +126,8 @@ Result<std::unique_ptr<Device>> Device::Take(int index) {
   int device = 0;
   void* context = nullptr;
   CudaResult code = d.api_->device_get(&device, index);
-  if (code == 0) code = d.api_->context_retain(&context, device);
-  if (code == 0) code = d.api_->context_set(context);
+  if (code == 0) code = d.api_->context_retain(&d.context_, device);
+  if (code == 0) code = d.api_->context_set(d.context_);
   if (code == 0) code = d.api_->stream_create(&d.stream_, kOrderedWithCopies);
   if (code == 0)
     code = d.api_->memory_allocate(&d.flush_, static_cast<std::size_t>(d.flush_bytes()));
@@ -134,8 +135,8 @@ Result<std::unique_ptr<Device>> Device::Take(int index) {
   if (code == 0) code = d.api_->stream_synchronize(d.stream_);
   if (code != 0) return Refused(*d.api_, name + " (" + d.facts_.name + ") cannot be used", code);
   d.nvml_ = Nvml::Open(d.facts_.uuid);
-  d.facts_.timer = "cupti";
   if (d.nvml_) d.facts_.release = d.nvml_->DriverRelease();
+  d.facts_.timer = "cupti";
   if (cupti)
     d.cupti_ = std::move(*cupti);
   else

@@ -34,14 +34,16 @@ struct DeviceFacts {
 
 class Device {
  public:
-  // Error (kEnvironment): no driver, no such device, or it gives no context; one line each.
-  static Result<std::unique_ptr<Device>> Take(int index);
+  // `trace`: CUPTI is asked to time kernels. Error (kEnvironment): no driver, no such device, or it
+  // gives no context; one line each.
+  static Result<std::unique_ptr<Device>> Take(int index, bool trace = true);
   // The devices, without their timers. Error (kEnvironment): no driver, no device.
   static Result<std::vector<DeviceFacts>> List();
 
   const DriverApi& api() const { return *api_; }
   const DeviceFacts& facts() const { return facts_; }
   void* stream() const { return stream_; }
+  void* context() const { return context_; }
   bool alive() const { return api_->synchronize() == 0; }
   DeviceState ReadState() const { return nvml_ ? nvml_->Read() : DeviceState{}; }
 
@@ -65,7 +67,7 @@ class Device {
   std::unique_ptr<DriverApi> api_;
   std::unique_ptr<Nvml> nvml_;
   DeviceFacts facts_;
-  void* stream_ = nullptr;
+  void *context_ = nullptr, *stream_ = nullptr;
   CudaPointer flush_ = 0;
   std::vector<void*> events_;
 };

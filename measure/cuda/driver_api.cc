@@ -44,6 +44,12 @@ Result<std::unique_ptr<DriverApi>> DriverApi::Load() {
   find(f.event_record, "cuEventRecord");
   find(f.event_elapsed, "cuEventElapsedTime");
   find(f.launch, "cuLaunchKernel");
+  find(f.capture_begin, "cuStreamBeginCapture_v2");
+  find(f.capture_end, "cuStreamEndCapture");
+  find(f.graph_instantiate, "cuGraphInstantiateWithFlags");
+  find(f.graph_launch, "cuGraphLaunch");
+  find(f.graph_executable_destroy, "cuGraphExecDestroy");
+  find(f.graph_destroy, "cuGraphDestroy");
   find(f.error_name, "cuGetErrorName");
   find(f.error_text, "cuGetErrorString");
   if (absent != nullptr)

@@ -47,6 +47,12 @@ struct DriverApi {
   CudaResult (*launch)(void* function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
                        unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
                        void* stream, void** parameters, void** extra);
+  CudaResult (*capture_begin)(void* stream, int mode);
+  CudaResult (*capture_end)(void* stream, void** graph);
+  CudaResult (*graph_instantiate)(void** executable, void* graph, unsigned long long flags);
+  CudaResult (*graph_launch)(void* executable, void* stream);
+  CudaResult (*graph_executable_destroy)(void* executable);
+  CudaResult (*graph_destroy)(void* graph);
   CudaResult (*error_name)(CudaResult code, const char** name);
   CudaResult (*error_text)(CudaResult code, const char** text);
 

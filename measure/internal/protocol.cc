@@ -154,6 +154,37 @@ CandidateRequest CandidateRequestFrom(const json& j) {
   return request;
 }
 
+json ToJson(const ProfileRequest& request) {
+  return {{"do", "profile"},
+          {"call", CallToJson(request.call)},
+          {"limits", LimitsToJson(request.limits)},
+          {"cold", request.cold}};
+}
+
+ProfileRequest ProfileRequestFrom(const json& j) {
+  ProfileRequest request;
+  request.call = CallFrom(j.at("call"));
+  request.limits = LimitsFrom(j.at("limits"));
+  request.cold = j.at("cold");
+  return request;
+}
+
+json ToJson(const SequencePart& part) {
+  return {{"do", "sequence_part"}, {"open", ToJson(part.open)}, {"call", CallToJson(part.call)}};
+}
+
+SequencePart SequencePartFrom(const json& j) {
+  return {OpenRequestFrom(j.at("open")), CallFrom(j.at("call"))};
+}
+
+json ToJson(const SequenceRequest& request) {
+  return {{"do", "sequence"}, {"order", request.order}, {"limits", LimitsToJson(request.limits)}};
+}
+
+SequenceRequest SequenceRequestFrom(const json& j) {
+  return {j.at("order").get<std::vector<int>>(), LimitsFrom(j.at("limits"))};
+}
+
 std::string AnswerLine(const Answer& answer) {
   const Outcome& o = answer.outcome;
   json j = {{"status", answer.failed ? std::string("failed") : std::string(Name(o.status))},

@@ -18,8 +18,14 @@
 // A CUDA worker knows "open", "load_reference" and "candidate" (a cubin for a library), the
 // requests of measure/internal/buffer_protocol.h, and
 //   {"do":"list"}                               "more": the devices
-//   {"do":"device", "index":N}                  first of all: takes the device; "more": what it is
+//   {"do":"device", "index":N, "trace":BOOL}    first of all: takes the device; "more": what it is
 //   {"do":"peaks", "cubin":PATH}                "more": what was measured
+//   {"do":"sequence_part", "open":OPEN, "call":CALL}
+//                                               one more workload and its kernels, by number
+//   {"do":"sequence", "order":[..], "limits":{..}}
+//                                               "more": times of their replay as a graph
+//   {"do":"profile", "call":CALL, "limits":{..}, "cold":BOOL}
+//                                               to one that does not trace; "more": {name: value}
 //
 //   {"status":"ok", ...}                        an Outcome; to the others only status, message and
 //                                               "more"
@@ -89,6 +95,21 @@ struct CandidateRequest {
   bool cold = false;  // CUDA: the second-level cache is flushed before each run
 };
 
+struct ProfileRequest {
+  KernelCall call;
+  MeasureLimits limits;
+  bool cold = true;  // the second-level cache is flushed before each pass; else one run comes first
+};
+
+struct SequencePart {
+  OpenRequest open;
+  KernelCall call;
+};
+struct SequenceRequest {
+  std::vector<int> order;  // numbers of parts
+  MeasureLimits limits;
+};
+
 struct Answer {
   bool failed = false;  // the request itself, not a candidate, went wrong
   Outcome outcome;
@@ -101,6 +122,9 @@ nlohmann::json CallToJson(const KernelCall& call);
 nlohmann::json ToJson(const OpenRequest& request);
 nlohmann::json ToJson(const ComputeReferenceRequest& request);
 nlohmann::json ToJson(const CandidateRequest& request);
+nlohmann::json ToJson(const ProfileRequest& request);
+nlohmann::json ToJson(const SequencePart& part);
+nlohmann::json ToJson(const SequenceRequest& request);
 nlohmann::json LoadReferenceJson(const std::string& file);
 std::string AnswerLine(const Answer& answer);
 
@@ -110,6 +134,9 @@ KernelCall CallFrom(const nlohmann::json& json);
 OpenRequest OpenRequestFrom(const nlohmann::json& json);
 ComputeReferenceRequest ComputeReferenceRequestFrom(const nlohmann::json& json);
 CandidateRequest CandidateRequestFrom(const nlohmann::json& json);
+ProfileRequest ProfileRequestFrom(const nlohmann::json& json);
+SequencePart SequencePartFrom(const nlohmann::json& json);
+SequenceRequest SequenceRequestFrom(const nlohmann::json& json);
 // Error (kInternal): not an answer.
 Result<Answer> ParseAnswer(const std::string& line);
 

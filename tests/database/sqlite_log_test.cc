@@ -381,6 +381,25 @@ TEST(Asked, AddsUpAndFades) {
   EXPECT_DOUBLE_EQ(asked[0].weight, 1.5 + 1 + 1);
 }
 
+TEST(Profiles, BelongToATrialAndAreReplaced) {
+  const auto log = InMemory(SampleBatch(1));
+  const std::int64_t trial = log->Epoch().value();
+  EXPECT_EQ(log->FindProfile(trial).value(), std::nullopt);
+  LogBatch batch;
+  batch.profiles = {{trial, R"({"l2_hit_percent":50.5})", "cold", "580.65.06", "0.1", "host", 7}};
+  ASSERT_TRUE(log->Append(batch));
+  EXPECT_EQ(log->FindProfile(trial).value(), batch.profiles[0]);
+  batch.profiles[0].metrics = R"({"l2_hit_percent":60})";
+  ASSERT_TRUE(log->Append(batch));
+  EXPECT_EQ(log->FindProfile(trial).value(), batch.profiles[0]);
+  EXPECT_TRUE(log->Verify().value().empty());
+  batch.profiles[0].trial = trial + 1;
+  EXPECT_FALSE(log->Append(batch)) << "there is no such trial";
+  batch.profiles[0].trial = trial;
+  batch.profiles[0].metrics = "no JSON";
+  EXPECT_FALSE(log->Append(batch));
+}
+
 TEST(MeasuredSince, NamesWorkloadsOfNewTrials) {
   const auto log = InMemory(SampleBatch(2));
   const std::int64_t epoch = log->Epoch().value();

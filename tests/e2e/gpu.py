@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """A GPU target as a whole program, without a GPU: the emulated driver beside the program stands in for it. Tuned,
-killed and resumed; answers exact afterwards; a device that is lost in the middle; no driver at all; the emulation as a
-target of its own; scripts/gpu_check at tiny sizes. Usage: gpu.py PATH_OF_KINDRED
+killed and resumed; answers exact afterwards; hardware counters of the winners; whole models as graphs; a device that is
+lost in the middle; no driver at all; the emulation as a target of its own; scripts/gpu_check at tiny sizes.
+Usage: gpu.py PATH_OF_KINDRED
 """
 
 import os
@@ -111,6 +112,62 @@ def faults(sandbox, workload):
     sandbox.check(all(row["status"] in ("ok", "abandoned") for row in others), "no other candidate fails")
 
 
+def profiled(sandbox, workloads):
+    words = ["tune", *workloads, "--target", "cuda:0", "--trials-per-task", 2, "--json", "--profile"]
+    done = sandbox.run(*words, "--log", "profiled.db", environment=emulated(sandbox), timeout=180)
+    report = done.json() or {"tasks": []}
+    sandbox.check(done.code == 0 and len(report["tasks"]) == len(workloads) and "hardware counters of 2 kernels were read" in done.err,
+                  "--profile counts the winners", done)
+    for task in report["tasks"]:
+        explained = sandbox.run("explain", task["key"], "--log", "profiled.db", "--target", "cuda:0", "--json").json() or {"ranking": [{}]}
+        counters = explained["ranking"][0].get("counters") or {}
+        sandbox.check(counters.get("dram_read_bytes", 0) > 0 and "occupancy_percent" in counters, f"explain has the counters: {counters}")
+        text = sandbox.run("explain", task["key"], "--log", "profiled.db", "--target", "cuda:0")
+        sandbox.check("hardware counters of the best: dram_read_bytes" in text.out, "explain shows them", text)
+    verified = sandbox.run("log", "verify", "profiled.db")
+    sandbox.check(verified.code == 0, "log verify finds nothing wrong with profiles", verified)
+    again = sandbox.run(*words, "--log", "profiled.db", environment=emulated(sandbox, profiler=35), timeout=120)
+    sandbox.check(again.code == 0 and "hardware counters of 0 kernels" in again.err and "CUPTI" not in again.err,
+                  "what is profiled is not profiled again", again)
+    done = sandbox.run(*words, "--log", "unprofiled.db", environment=emulated(sandbox, profiler=35), timeout=180)
+    said = [line for line in done.err.splitlines() if "no hardware counters" in line]
+    sandbox.check(done.code == 0 and len(said) == 1 and "CUPTI_ERROR_INSUFFICIENT_PRIVILEGES" in said[0],
+                  f"counters that are not permitted are one line, and the run goes on: {said}", done)
+    done = sandbox.run("tune", workloads[0], "--trials", 1, "--profile", "--log", "none.db")
+    sandbox.check(done.code == 2 and "cuda:0" in done.err and not (sandbox.work / "none.db").exists(), "--profile is for CUDA devices", done)
+
+
+def benchmarked(sandbox, workloads, log):
+    """The log of `profiled` has schedules of both workloads."""
+    environment = emulated(sandbox)
+    done = sandbox.run("benchmark", *workloads, "--log", log, "--target", "cuda:0", "--json", environment=environment, timeout=120)
+    models = (done.json() or {}).get("models", [])
+    sandbox.check(done.code == 0 and len(models) == len(workloads), "benchmark replays each input", done)
+    for model in models:
+        sandbox.check(model["complete"] and model["subgraphs"] == 1 and model["kernels"] >= 1
+                      and 0 < model["kernels_ns"] <= model["graph_ns"] and model["launched_ns"] > 0 and model["sum_ns"] > 0
+                      and model["samples"], f"its times are there: {model}")
+    mlp = harness.MODELS / "tiny" / "mlp.onnx"
+    tuned = sandbox.run("tune", mlp, "--target", "cuda:0", "--trials-per-task", 1, "--log", "mlp.db", "--json", environment=environment, timeout=120)
+    best = {task["name"]: task["best_ns"] * task["runs"] for task in (tuned.json() or {"tasks": []})["tasks"]}
+    whole = (sandbox.run("benchmark", mlp, "--log", "mlp.db", "--json", environment=environment).json() or {"models": [{}]})["models"][0]
+    sandbox.check(len(best) > 1 and whole.get("complete") and whole.get("subgraphs") == len(best) and abs(whole["sum_ns"] - sum(best.values())) < 1,
+                  f"a model's subgraphs are replayed together: {whole}", tuned)
+    text = sandbox.run("benchmark", workloads[0], "--log", log, environment=environment)
+    sandbox.check(text.code == 0 and "as a graph" in text.out and "sum of the log" in text.out, "... as a table too", text)
+    events = sandbox.run("benchmark", workloads[0], "--log", log, "--json", environment=emulated(sandbox, cupti=15))
+    model = (events.json() or {"models": [{}]})["models"][0]
+    sandbox.check(events.code == 0 and model.get("graph_ns", 0) > 0 and model.get("kernels_ns", 0) is None and "not timed alone" in events.err,
+                  "without CUPTI, a graph is timed all the same", events)
+    refused = sandbox.run("benchmark", workloads[0], "--log", log, environment=emulated(sandbox, graph=900))
+    sandbox.check(refused.code == 1 and "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED" in refused.err, "a graph that is refused is an error", refused)
+    other = sandbox.write("other.kd", harness.ADD.replace("+", "-"))
+    untuned = sandbox.run("benchmark", other, "--log", log, environment=environment)
+    sandbox.check(untuned.code == 2 and "tune it first" in untuned.err, "what was not tuned says so", untuned)
+    on_cpu = sandbox.run("benchmark", workloads[0], "--log", log, "--target", "cpu")
+    sandbox.check(on_cpu.code == 2 and "cuda:0" in on_cpu.err, "benchmark is for CUDA devices", on_cpu)
+
+
 def lost(sandbox, workload):
     gone = sandbox.folder / "device_is_lost"
     environment = emulated(sandbox, lost="sketch: rows", lost_file=gone)
@@ -149,6 +206,8 @@ def test(sandbox):
     device(sandbox)
     killed_and_resumed(sandbox, [softmax, add], sandbox.work / "gpu.db")
     faults(sandbox, softmax)
+    profiled(sandbox, [softmax, add])
+    benchmarked(sandbox, [softmax, add], "profiled.db")
     lost(sandbox, softmax)
     emulation(sandbox, add)
     gpu_check(sandbox)

@@ -13,8 +13,11 @@
 #include <set>
 #include <string_view>
 
+#include "measure/cuda/cuda_profiler.h"
 #include "measure/cuda/cuda_runner.h"
+#include "measure/cuda/cuda_sequence.h"
 #include "measure/cuda/nvrtc_process.h"
+#include "measure/cuda/range_profiler.h"
 #include "measure/runner.h"
 #include "schedules/canonical.h"
 #include "schedules/emit_kernel.h"
@@ -97,13 +100,18 @@ class Gpu : public testing::Test {
   }
 
   static std::unique_ptr<Runner> MakeRunner(MeasureLimits limits = {}) {
-    CudaRunnerOptions options;
-    options.cache_directory = cache_;
-    options.program = kProgram;
+    CudaRunnerOptions options = Options();
     options.limits = limits;
     auto runner = MakeCudaRunner(*target_, options);
     EXPECT_TRUE(runner) << (runner ? "" : runner.error().message);
     return runner ? std::move(*runner) : nullptr;
+  }
+
+  static CudaRunnerOptions Options() {
+    CudaRunnerOptions options;
+    options.cache_directory = cache_;
+    options.program = kProgram;
+    return options;
   }
 
   static Workload Parse(const char* text) {
@@ -202,6 +210,39 @@ TEST_F(Gpu, AWorkerOutlivesItsKernels) {
   EXPECT_EQ((*outcomes)[3].status, Status::kWrongAnswer) << (*outcomes)[3].message;
   EXPECT_EQ((*outcomes)[4].status, Status::kRunTimeout) << (*outcomes)[4].message;
   EXPECT_EQ((*outcomes)[6].status, Status::kBuildError) << (*outcomes)[6].message;
+}
+
+TEST_F(Gpu, HardwareCountersOfAKernel) {
+  const Workload workload = Parse(kCases[0].text);
+  const auto space = MakeSpace(workload, *target_);
+  const auto profiler = CudaProfiler::Make(*target_, Options());
+  ASSERT_TRUE(profiler) << profiler.error().message;
+  for (const Candidate& candidate : MakeRandomSearcher(*space, 2)->Propose(3)) {
+    const auto counted =
+        (*profiler)->Profile(workload, EmitKernel(*candidate.program, workload, *target_), 1);
+    if (!counted) GTEST_SKIP() << counted.error().message;
+    EXPECT_GE(counted->size(), CounterMetrics().size() - 2);
+    for (const auto& [name, value] : *counted) EXPECT_GE(value, 0) << name;
+  }
+}
+
+TEST_F(Gpu, SequencesAsAGraph) {
+  std::vector<SequencedKernel> kernels;
+  for (const char* text : {kCases[0].text, kCases[7].text}) {
+    const Workload workload = Parse(text);
+    const auto space = MakeSpace(workload, *target_);
+    const Candidate candidate = MakeRandomSearcher(*space, 2)->Propose(1).at(0);
+    kernels.push_back({workload, EmitKernel(*candidate.program, workload, *target_)});
+  }
+  const auto times = ReplaySequence(*target_, Options(), kernels, {0, 1, 1, 0}, 1);
+  ASSERT_TRUE(times) << times.error().message;
+  EXPECT_GT(times->graph_ns, 0);
+  EXPECT_GT(times->launched_ns, 0);
+  EXPECT_GE(times->launches, 4);
+  EXPECT_EQ(times->untraced.empty(), times->kernels_ns > 0) << times->untraced;
+  std::printf("%d kernels: %.1f us as a graph, %.1f us one by one, %.1f us alone\n",
+              static_cast<int>(times->launches), times->graph_ns / 1e3, times->launched_ns / 1e3,
+              times->kernels_ns / 1e3);
 }
 
 }  // namespace

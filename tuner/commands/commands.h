@@ -38,6 +38,7 @@ struct TuneCommand : CommonOptions {
   bool searcher_given = false;
   int builders = 2;  // compilers at a time
   bool quiet = false;
+  bool profile = false;  // hardware counters of the winners
 };
 int RunTune(const TuneCommand& command);
 // Of a kernel's description (tune_kernel.cc).
@@ -52,6 +53,15 @@ struct QueryCommand : CommonOptions {
   std::string cubin;  // file for what NVRTC makes of the kernel; empty: none
 };
 int RunQuery(const QueryCommand& command);
+
+struct BenchmarkCommand : CommonOptions {
+  std::vector<std::string> inputs;
+  ModelOptions models;
+  std::string log = "kindred.db";
+  std::string target = "cuda:0";
+  std::uint64_t seed = 0;
+};
+int RunBenchmark(const BenchmarkCommand& command);
 
 struct RecordCommand : CommonOptions {
   std::string log, out;

@@ -13,6 +13,8 @@
 #include "schedules/user/kernel_spec.h"
 #include "tuner/check_schedules.h"
 #include "tuner/commands/commands.h"
+#include "tuner/profile_winners.h"
+#include "tuner/record_mapping.h"
 #include "tuner/report/tune_report.h"
 #include "tuner/targets.h"
 
@@ -57,8 +59,25 @@ Result<void> Check(const TuneCommand& command, std::vector<TuningInput> inputs,
   return {};
 }
 
+Result<void> Profile(const TuningSession& session, CudaProfiler& profiler, std::uint64_t seed,
+                     TuningLog& log, Progress& progress) {
+  std::vector<std::string> keys;
+  for (const TuneTask& task : session.tasks()) keys.push_back(task.key);
+  const Counting counting = {[&](const Workload& canonical, const KernelSource& kernel) {
+                               return profiler.Profile(canonical, kernel, seed);
+                             },
+                             profiler.cold(), [&] { return profiler.driver(); }};
+  KINDRED_TRY(const int profiled, ProfileWinners(
+                                      keys, ToRecord(session.target()).id, counting,
+                                      [] { return stop_requested != 0; }, log, progress));
+  progress.Note(fmt::format("hardware counters of {} kernels were read", profiled));
+  return {};
+}
+
 Result<void> Tune(const TuneCommand& command) {
   if (std::any_of(command.inputs.begin(), command.inputs.end(), IsKernel)) {
+    if (command.profile)
+      return BadInput("--profile is for models and workloads, not for kernels' descriptions");
     std::signal(SIGINT, RequestStop);
     std::signal(SIGTERM, RequestStop);
     return TuneUserKernel(command, [] { return stop_requested != 0; });
@@ -78,6 +97,10 @@ Result<void> Tune(const TuneCommand& command) {
   RunnerSettings settings;
   settings.cache = cache;
   settings.builders = command.builders;
+  std::unique_ptr<CudaProfiler> profiler;
+  if (command.profile) {
+    KINDRED_TRY(profiler, MakeProfiler(target, settings));
+  }
   KINDRED_TRY(const auto runner, MakeRunner(target, settings));
   Progress progress(command.quiet ? Progress::Style::kQuiet : Progress::Style::kAuto);
   std::signal(SIGINT, RequestStop);
@@ -100,6 +123,7 @@ Result<void> Tune(const TuneCommand& command) {
                             session->target().id, session->target().model, command.log,
                             session->id()));
   KINDRED_CHECK(session->Run([] { return stop_requested != 0; }, progress));
+  if (profiler) KINDRED_CHECK(Profile(*session, *profiler, options.seed, *log, progress));
   if (command.json)
     fmt::print("{}\n", TuneReportJson(*session).dump(2));
   else

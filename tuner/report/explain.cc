@@ -143,13 +143,15 @@ Result<json> ExplainSchedule(const TuningLog& log, const std::string& key,
   for (std::size_t i = 0; i < ranked.size() && i < kRanked; ++i) {
     const TrialRecord& trial = *ranked[i].trial;
     const auto [low, high] = MedianBounds(trial.samples, trial.median_ns);
+    KINDRED_TRY(const auto profile, log.FindProfile(trial.id));
     out["ranking"].push_back(
         {{"trial", trial.id},
          {"median_ns", trial.median_ns},
          {"low_ns", low},
          {"high_ns", high},
          {"predicted_ns", trial.predicted_ns > 0 ? json(trial.predicted_ns) : json()},
-         {"schedule", ranked[i].schedule}});
+         {"schedule", ranked[i].schedule},
+         {"counters", profile ? json::parse(profile->metrics, nullptr, false) : json()}});
   }
   out["separated"] =
       out["ranking"].size() < 2 || out["ranking"][0]["high_ns"] < out["ranking"][1]["low_ns"];
@@ -178,6 +180,12 @@ std::string ExplanationText(const json& e) {
                            1),
                     e.at("separated").get<bool>() ? "the two are separated"
                                                   : "not separated: either may be the faster one");
+  if (const json& counters = winner.at("counters"); counters.is_object()) {
+    std::string list;
+    for (const auto& [name, value] : counters.items())
+      list += fmt::format("{}{} {:.6g}", list.empty() ? "" : ", ", name, value.get<double>());
+    text += "hardware counters of the best: " + list + "\n";
+  }
   constexpr auto kLeft = Table::Align::kLeft;
   Table table({{"decision", kLeft}, {"chosen", kLeft}, {"best with other values", kLeft, 100}});
   for (const json& decision : e.at("decisions")) {

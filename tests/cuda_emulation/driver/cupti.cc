@@ -26,7 +26,7 @@ using Completed = void (*)(void* context, std::uint32_t stream, std::uint8_t* bu
 Requested g_requested;
 Completed g_completed;
 
-constexpr int kMaxLimitReached = 12;
+constexpr int kMaxLimitReached = 12, kNotPermitted = 35;
 
 }  // namespace
 
@@ -71,7 +71,8 @@ KINDRED_EXPORT int cuptiActivityGetNumDroppedRecords(void*, std::uint32_t, std::
   *count = 0;
   return 0;
 }
-KINDRED_EXPORT int cuptiGetResultString(int, const char** text) {
-  *text = "planted in the emulated device";
+KINDRED_EXPORT int cuptiGetResultString(int code, const char** text) {
+  *text = code == kNotPermitted ? "CUPTI_ERROR_INSUFFICIENT_PRIVILEGES"
+                                : "planted in the emulated device";
   return 0;
 }

@@ -25,7 +25,8 @@ namespace {
 
 constexpr int kInvalidValue = 1, kOutOfMemory = 2, kNotInitialised = 3, kNoDevice = 100,
               kInvalidDevice = 101, kInvalidImage = 200, kEcc = 214, kNotFound = 500,
-              kIllegalAddress = 700, kAssert = 710, kMisaligned = 716, kLaunchFailed = 719;
+              kIllegalAddress = 700, kAssert = 710, kMisaligned = 716, kLaunchFailed = 719,
+              kCaptureUnsupported = 900;
 
 constexpr std::size_t kMemoryBytes = 512 << 20;
 constexpr int kSharedBytes = 227 << 10, kThreadsPerBlock = 1024;
@@ -48,6 +49,14 @@ const std::map<int, int> kAttributes = {
     {106, 32},  // blocks per multiprocessor
 };
 
+// A launch that was captured: its parameters are copied, eight bytes each.
+struct GraphNode {
+  DeviceFunction* function = nullptr;
+  Launch launch;
+  std::vector<std::uint64_t> values;
+};
+using Graph = std::vector<GraphNode>;
+
 struct Device {
   bool started = false;
   int dead = 0;  // the sticky error
@@ -60,6 +69,7 @@ struct Device {
   double clock_ns = 1e6;
   std::uint32_t correlation = 0;
   std::deque<KindredEmulatedKernel> kernels;
+  std::unique_ptr<Graph> capturing;  // else launches run at once
 };
 
 Device& TheDevice() {
@@ -82,6 +92,12 @@ int Alive() {
   const Device& d = TheDevice();
   if (!d.started) return kNotInitialised;
   return d.dead;
+}
+
+// The same of calls that a stream which is captured refuses.
+int AliveAndNotCapturing() {
+  if (const int dead = Alive(); dead != 0) return dead;
+  return TheDevice().capturing ? kCaptureUnsupported : 0;
 }
 
 int CodeOf(Mistake mistake) {
@@ -114,7 +130,9 @@ void Spoil(const DeviceFunction& function, void** parameters) {
   }
 }
 
-int LaunchFunction(DeviceFunction* function, const Launch& launch, void** parameters) {
+// Kernels of one graph have one correlation.
+int LaunchFunction(DeviceFunction* function, const Launch& launch, void** parameters,
+                   std::uint32_t correlation) {
   Device& d = TheDevice();
   const std::string& source = function->module->source;
   if (PlantedIn("invalid_launch", source)) return Fail(kInvalidValue);
@@ -134,7 +152,7 @@ int LaunchFunction(DeviceFunction* function, const Launch& launch, void** parame
   KindredEmulatedKernel kernel = {};
   kernel.start = static_cast<std::uint64_t>(d.clock_ns += kGap_ns);
   kernel.end = static_cast<std::uint64_t>(d.clock_ns += function->ns);
-  kernel.correlation = ++d.correlation;
+  kernel.correlation = correlation;
   d.kernels.push_back(kernel);
   if (d.kernels.size() > kMostKernels) d.kernels.pop_front();
   return 0;
@@ -205,7 +223,7 @@ KINDRED_EXPORT int cuDevicePrimaryCtxRetain(void** context, int) {
 KINDRED_EXPORT int cuCtxSetCurrent(void*) { return Alive(); }
 KINDRED_EXPORT int cuStreamSynchronize(void*) {
   while (TheDevice().hung) pause();
-  return Alive();
+  return AliveAndNotCapturing();
 }
 KINDRED_EXPORT int cuCtxSynchronize() { return cuStreamSynchronize(nullptr); }
 
@@ -263,7 +281,53 @@ KINDRED_EXPORT int cuLaunchKernel(void* function, unsigned grid_x, unsigned grid
   launch.grid = {grid_x, grid_y, grid_z};
   launch.block = {block_x, block_y, block_z};
   launch.shared_bytes = shared_bytes;
-  return LaunchFunction(static_cast<DeviceFunction*>(function), launch, parameters);
+  auto* launched = static_cast<DeviceFunction*>(function);
+  Device& d = TheDevice();
+  if (!d.capturing) return LaunchFunction(launched, launch, parameters, ++d.correlation);
+  GraphNode& node = d.capturing->emplace_back();
+  node.function = launched;
+  node.launch = launch;
+  for (std::size_t i = 0; i < launched->parameters.size(); ++i)
+    std::memcpy(&node.values.emplace_back(), parameters[i], sizeof(std::uint64_t));
+  return 0;
+}
+
+KINDRED_EXPORT int cuStreamBeginCapture_v2(void* stream, int) {
+  if (const int dead = AliveAndNotCapturing(); dead != 0) return dead;
+  const std::string refused = Planted("graph");
+  if (!refused.empty()) return Fail(std::stoi(refused));
+  if (stream == nullptr) return Fail(kInvalidValue);
+  TheDevice().capturing = std::make_unique<Graph>();
+  return 0;
+}
+KINDRED_EXPORT int cuStreamEndCapture(void*, void** graph) {
+  if (!TheDevice().capturing) return Fail(kInvalidValue);
+  *graph = TheDevice().capturing.release();
+  return Alive();
+}
+KINDRED_EXPORT int cuGraphInstantiateWithFlags(void** executable, void* graph, unsigned long long) {
+  *executable = new Graph(*static_cast<Graph*>(graph));
+  return Alive();
+}
+KINDRED_EXPORT int cuGraphLaunch(void* executable, void*) {
+  if (const int dead = AliveAndNotCapturing(); dead != 0) return dead;
+  const std::uint32_t correlation = ++TheDevice().correlation;
+  for (GraphNode& node : *static_cast<Graph*>(executable)) {
+    std::vector<void*> parameters;
+    for (std::uint64_t& value : node.values) parameters.push_back(&value);
+    if (const int code = LaunchFunction(node.function, node.launch, parameters.data(), correlation);
+        code != 0)
+      return code;
+  }
+  return 0;
+}
+KINDRED_EXPORT int cuGraphExecDestroy(void* executable) {
+  delete static_cast<Graph*>(executable);
+  return 0;
+}
+KINDRED_EXPORT int cuGraphDestroy(void* graph) {
+  delete static_cast<Graph*>(graph);
+  return 0;
 }
 
 KINDRED_EXPORT int cuMemAlloc_v2(unsigned long long* memory, std::size_t bytes) {
@@ -292,7 +356,7 @@ KINDRED_EXPORT int cuMemcpyDtoH_v2(void* to, unsigned long long from, std::size_
 KINDRED_EXPORT int cuMemsetD8Async(unsigned long long at, unsigned char byte, std::size_t bytes,
                                    void*) {
   Device& d = TheDevice();
-  if (const int dead = Alive(); dead != 0) return dead;
+  if (const int dead = AliveAndNotCapturing(); dead != 0) return dead;
   if (d.memory.BytesFrom(at) < bytes) return Fail(kInvalidValue);
   std::memset(reinterpret_cast<void*>(at), byte, bytes);
   d.clock_ns += static_cast<double>(bytes) / kFillBytesPer_ns;
@@ -319,12 +383,19 @@ KINDRED_EXPORT int cuEventElapsedTime(float* milliseconds, void* start, void* en
 
 KINDRED_EXPORT int cuGetErrorName(int code, const char** name) {
   static const std::map<int, const char*> kNames = {
-      {kInvalidValue, "CUDA_ERROR_INVALID_VALUE"},     {kOutOfMemory, "CUDA_ERROR_OUT_OF_MEMORY"},
-      {kNotInitialised, "CUDA_ERROR_NOT_INITIALIZED"}, {kNoDevice, "CUDA_ERROR_NO_DEVICE"},
-      {kInvalidDevice, "CUDA_ERROR_INVALID_DEVICE"},   {kInvalidImage, "CUDA_ERROR_INVALID_IMAGE"},
-      {kEcc, "CUDA_ERROR_ECC_UNCORRECTABLE"},          {kNotFound, "CUDA_ERROR_NOT_FOUND"},
-      {kIllegalAddress, "CUDA_ERROR_ILLEGAL_ADDRESS"}, {kAssert, "CUDA_ERROR_ASSERT"},
-      {kMisaligned, "CUDA_ERROR_MISALIGNED_ADDRESS"},  {kLaunchFailed, "CUDA_ERROR_LAUNCH_FAILED"},
+      {kInvalidValue, "CUDA_ERROR_INVALID_VALUE"},
+      {kOutOfMemory, "CUDA_ERROR_OUT_OF_MEMORY"},
+      {kNotInitialised, "CUDA_ERROR_NOT_INITIALIZED"},
+      {kNoDevice, "CUDA_ERROR_NO_DEVICE"},
+      {kInvalidDevice, "CUDA_ERROR_INVALID_DEVICE"},
+      {kInvalidImage, "CUDA_ERROR_INVALID_IMAGE"},
+      {kEcc, "CUDA_ERROR_ECC_UNCORRECTABLE"},
+      {kNotFound, "CUDA_ERROR_NOT_FOUND"},
+      {kIllegalAddress, "CUDA_ERROR_ILLEGAL_ADDRESS"},
+      {kAssert, "CUDA_ERROR_ASSERT"},
+      {kMisaligned, "CUDA_ERROR_MISALIGNED_ADDRESS"},
+      {kLaunchFailed, "CUDA_ERROR_LAUNCH_FAILED"},
+      {kCaptureUnsupported, "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED"},
   };
   const auto found = kNames.find(code);
   if (found == kNames.end()) return kInvalidValue;

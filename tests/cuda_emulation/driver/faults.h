@@ -7,10 +7,12 @@
 //   hang = TEXT     it never ends
 //   crash = TEXT    the process aborts in its launch
 //   wrong = TEXT    a bit of what it wrote is turned over
+//   graph = CODE    capturing a graph is refused with this result
 //   lost = TEXT     the device is gone, from then on for every process: lost_file must be given
 //   lost_file = PATH   made when the device is lost
 //   cupti = CODE    CUPTI refuses with this result
 //   cupti_drops = 1 CUPTI gives no records
+//   profiler = CODE   CUPTI's range profiler refuses with this result
 //   throttled = N   the first N readings of a process say that the device is too hot
 //   memory = BYTES  of the device
 //   devices = N     how many there are; 1

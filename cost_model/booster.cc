@@ -39,10 +39,13 @@ Booster::~Booster() {
   if (handle_) XGBoosterFree(handle_);
 }
 
-Booster::Booster(Booster&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
+Booster::Booster(Booster&& other) noexcept
+    : handle_(std::exchange(other.handle_, nullptr)),
+      flat_(std::exchange(other.flat_, std::nullopt)) {}
 
 Booster& Booster::operator=(Booster&& other) noexcept {
   std::swap(handle_, other.handle_);
+  std::swap(flat_, other.flat_);
   return *this;
 }
 
@@ -74,12 +77,26 @@ Result<void> Booster::Train(const TrainingRows& rows, const BoosterOptions& opti
       return XgboostError("setting parameters");
   for (int round = 0; round < options.rounds; ++round)
     if (XGBoosterUpdateOneIter(handle, round, data) != 0) return XgboostError("training");
+  KINDRED_CHECK(fresh.Flatten());
   *this = std::move(fresh);
+  return {};
+}
+
+Result<void> Booster::Flatten() {
+  KINDRED_TRY(const std::string saved, Save());
+  flat_ = FlatTrees::FromUbjson(saved);
   return {};
 }
 
 Result<void> Booster::AddTo(std::span<const float> features, std::size_t columns,
                             std::span<double> margins) const {
+  if (!flat_ || flat_->columns() != columns) return AddToByXgboost(features, columns, margins);
+  flat_->AddTo(features, columns, margins);
+  return {};
+}
+
+Result<void> Booster::AddToByXgboost(std::span<const float> features, std::size_t columns,
+                                     std::span<double> margins) const {
   if (empty() || margins.empty()) return {};
   const std::string array =
       fmt::format(R"({{"data":[{},true],"shape":[{},{}],"typestr":"<f4","version":3}})",
@@ -118,6 +135,7 @@ Result<Booster> Booster::Load(std::string_view blob) {
     return XgboostError("setting parameters");
   if (XGBoosterLoadModelFromBuffer(handle, blob.data(), blob.size()) != 0)
     return BadInput(fmt::format("the saved cost model cannot be read: {}", XGBGetLastError()));
+  KINDRED_CHECK(booster.Flatten());
   return booster;
 }
 

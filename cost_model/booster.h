@@ -6,11 +6,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "cost_model/internal/flat_trees.h"
 #include "schedules/base/result.h"
 
 namespace kindred {
@@ -53,13 +55,19 @@ class Booster {
   // Adds to `margins` what the ensemble says of each row; nothing if empty. `features` is flat.
   Result<void> AddTo(std::span<const float> features, std::size_t columns,
                      std::span<double> margins) const;
+  // The same by XGBoost's own predictor, which is slower.
+  Result<void> AddToByXgboost(std::span<const float> features, std::size_t columns,
+                              std::span<double> margins) const;
 
   // UBJSON, and back. Error kBadInput: not a model of this XGBoost.
   Result<std::string> Save() const;
   static Result<Booster> Load(std::string_view blob);
 
  private:
+  Result<void> Flatten();
+
   void* handle_ = nullptr;
+  std::optional<FlatTrees> flat_;  // what AddTo evaluates; without it, XGBoost does
 };
 
 }  // namespace kindred

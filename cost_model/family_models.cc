@@ -19,22 +19,23 @@ class TaskModel final : public CostModel {
   using Predictor = std::vector<Prediction> (*)(void*, int, std::span<const float>, std::size_t);
   TaskModel(void* state, int task, const Workload& workload, const Target& target,
             Predictor predict)
-      : state_(state), task_(task), workload_(workload), target_(target), predict_(predict) {}
+      : state_(state),
+        task_(task),
+        columns_(FeatureNames(target.kind).size()),
+        extractor_(workload, target),
+        predict_(predict) {}
 
   std::vector<Prediction> Predict(std::span<const Candidate* const> candidates) const override {
-    const std::size_t columns = FeatureNames(target_.kind).size();
-    flat_.resize(candidates.size() * columns);
+    flat_.resize(candidates.size() * columns_);
     for (std::size_t i = 0; i < candidates.size(); ++i) {
       const Candidate& candidate = *candidates[i];
       auto found = cache_.find(candidate.key);
       if (found == cache_.end()) {
         if (cache_.size() >= kCachedFeatures) cache_.clear();
-        found =
-            cache_.emplace(candidate.key, ExtractFeatures(*candidate.program, workload_, target_))
-                .first;
+        found = cache_.emplace(candidate.key, extractor_.Extract(*candidate.program)).first;
       }
       std::copy(found->second.begin(), found->second.end(),
-                flat_.begin() + static_cast<std::ptrdiff_t>(i * columns));
+                flat_.begin() + static_cast<std::ptrdiff_t>(i * columns_));
     }
     return predict_(state_, task_, flat_, candidates.size());
   }
@@ -42,8 +43,8 @@ class TaskModel final : public CostModel {
  private:
   void* state_;
   int task_;
-  const Workload& workload_;
-  const Target& target_;
+  std::size_t columns_;
+  FeatureExtractor extractor_;
   Predictor predict_;
   mutable std::unordered_map<Hash128, std::vector<float>> cache_;
   mutable std::vector<float> flat_;

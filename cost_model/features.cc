@@ -22,18 +22,17 @@ struct Scratch {
 
 class Extractor {
  public:
-  Extractor(Scratch& scratch, const Workload& workload, const Target& target, std::span<float> out)
+  Extractor(Scratch& scratch, const WorkloadFacts& facts, const Target& target,
+            std::span<float> out)
       : nest_(scratch.nest),
         footprint_(scratch.footprint),
         costs_(scratch.costs),
-        workload_(workload),
         target_(target),
-        out_(out) {}
+        out_(out),
+        roofline_ns_(facts.roofline_ns),
+        flop_(facts.flop) {}
 
   void Run() {
-    DescribeWorkload(workload_, target_, out_);
-    flop_ = static_cast<double>(Flop(workload_));
-    roofline_ns_ = RooflineNs(workload_, target_);
     Times();
     Whole();
     Build();
@@ -55,11 +54,9 @@ class Extractor {
   const Nest& nest_;
   const Footprint& footprint_;
   const Costs& costs_;
-  const Workload& workload_;
   const Target& target_;
   std::span<float> out_;
-  double roofline_ns_ = 1;
-  double flop_ = 0;
+  const double roofline_ns_, flop_;
 };
 
 void Extractor::Times() {
@@ -230,19 +227,31 @@ std::span<const std::string_view> FeatureNames(DeviceKind kind) {
       .first(kind == DeviceKind::kCuda ? kCudaFeatureCount : kCpuFeatureCount);
 }
 
-std::vector<float> ExtractFeatures(const Program& program, const Workload& canonical,
-                                   const Target& target) {
+FeatureExtractor::FeatureExtractor(const Workload& canonical, const Target& target)
+    : target_(target),
+      workload_(FeatureNames(target.kind).size(), 0.0f),
+      facts_{static_cast<double>(Flop(canonical)), static_cast<double>(CompulsoryBytes(canonical)),
+             RooflineNs(canonical, target)} {
+  DescribeWorkload(canonical, target, workload_);
+}
+
+std::vector<float> FeatureExtractor::Extract(const Program& program) const {
   static thread_local Scratch scratch;  // its tables keep their memory from program to program
-  std::vector<float> features(FeatureNames(target.kind).size(), 0.0f);
+  std::vector<float> features = workload_;
   scratch.nest.Build(program);
-  if (target.kind == DeviceKind::kCuda) {
-    ExtractCudaFeatures(scratch.nest, canonical, target, features);
+  if (target_.kind == DeviceKind::kCuda) {
+    ExtractCudaFeatures(scratch.nest, facts_, target_, features);
     return features;
   }
   scratch.footprint.Build(scratch.nest);
-  EstimateCosts(scratch.nest, target, scratch.costs);
-  Extractor(scratch, canonical, target, features).Run();
+  EstimateCosts(scratch.nest, target_, scratch.costs);
+  Extractor(scratch, facts_, target_, features).Run();
   return features;
+}
+
+std::vector<float> ExtractFeatures(const Program& program, const Workload& canonical,
+                                   const Target& target) {
+  return FeatureExtractor(canonical, target).Extract(program);
 }
 
 }  // namespace kindred

@@ -16,6 +16,26 @@ namespace kindred {
 // reports. Those of CPUs are the first of those of CUDA.
 std::span<const std::string_view> FeatureNames(DeviceKind kind);
 
+struct WorkloadFacts {
+  double flop = 0;
+  double bytes = 0;  // that must move at least
+  double roofline_ns = 1;
+};
+
+// What the features of all programs of one workload on one target share: describe it once, extract
+// often. Target and workload outlive it.
+class FeatureExtractor {
+ public:
+  FeatureExtractor(const Workload& canonical, const Target& target);
+  std::vector<float> Extract(const Program& program) const;
+
+ private:
+  const Target& target_;
+  std::vector<float> workload_;  // all features, those of the workload set
+  WorkloadFacts facts_;
+};
+
+// For one program.
 std::vector<float> ExtractFeatures(const Program& program, const Workload& canonical,
                                    const Target& target);
 

@@ -117,7 +117,8 @@ std::string EmitStep(CudaContext& context, const StmtPtr& root, KernelStep& step
   declarations.Locals(step);
   internal::CudaStatementPrinter printer(context);
   printer.Step(root);
-  step.grid = printer.grid();
+  for (std::size_t i = 0; i < step.grid.size(); ++i)
+    step.grid[i] = Clone(printer.grid()[i]);  // the program may go before its source
   step.block = printer.block();
   context.taken_names = taken;
   return fmt::format("\nextern \"C\" __global__ void __launch_bounds__({}) {}({}) {{\n{}}}\n",
@@ -148,9 +149,8 @@ KernelSource EmitCuda(const Program& program, const Workload& workload) {
   context.register_lanes.assign(program.buffers.size(), 1);
 
   std::vector<StmtPtr> steps;
-  const std::vector<StmtPtr> all = program.body->kind == StmtKind::kBlock
-                                       ? program.body->children
-                                       : std::vector<StmtPtr>{program.body};
+  const StmtList all =
+      program.body->kind == StmtKind::kBlock ? program.body->children : StmtList{program.body};
   for (const StmtPtr& s : all)
     if (s->kind == StmtKind::kFor) steps.push_back(s);
   std::string functions;

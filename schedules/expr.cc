@@ -5,10 +5,10 @@
 #include <bit>
 #include <cmath>
 #include <limits>
-#include <unordered_map>
 #include <utility>
 
 #include "schedules/internal/int128.h"
+#include "schedules/internal/node_map.h"
 
 namespace kindred {
 namespace {
@@ -20,8 +20,8 @@ constexpr std::array<std::string_view, 41> kNames = {
     "round", "less",    "less_equal", "equal",  "not_equal", "and",    "or",  "not",   "select",
     "cast",  "complex", "real",       "imag",   "conj"};
 
-ExprPtr Make(Op op, DataType type, std::vector<ExprPtr> args) {
-  auto e = std::make_shared<Expr>();
+ExprPtr Make(Op op, DataType type, ExprList args) {
+  auto e = MakeNode<Expr>();
   e->op = op;
   e->type = type;
   e->args = std::move(args);
@@ -219,13 +219,13 @@ bool IsComparison(Op op) {
   return op == Op::kLess || op == Op::kLessEqual || op == Op::kEqual || op == Op::kNotEqual;
 }
 
-ExprPtr Rebuild(const Expr& e, std::vector<ExprPtr> args) {
+ExprPtr Rebuild(const Expr& e, std::span<const ExprPtr> args) {
   switch (e.op) {
     case Op::kInt: return IntExpr(e.integer, e.type);
     case Op::kFloat: return FloatExpr(e.number, e.type);
     case Op::kVar: return VarExpr(e.index, e.type);
     case Op::kExtent: return ExtentExpr(e.index);
-    case Op::kLoad: return LoadExpr(e.index, std::move(args), e.type);
+    case Op::kLoad: return LoadExpr(e.index, args, e.type);
     case Op::kPadded: return PaddedExpr(args[0], args[1]);
     case Op::kSelect: return SelectExpr(args[0], args[1], args[2]);
     case Op::kCast: return CastExpr(e.type, args[0]);
@@ -234,32 +234,33 @@ ExprPtr Rebuild(const Expr& e, std::vector<ExprPtr> args) {
   }
 }
 
-using Memo = std::unordered_map<const Expr*, ExprPtr>;
+using Memo = internal::NodeMap<ExprPtr>;
 
 ExprPtr RewriteInto(const ExprPtr& e, const std::function<ExprPtr(const ExprPtr&)>& replace,
                     Memo& memo) {
-  const auto found = memo.find(e.get());
-  if (found != memo.end()) return found->second;
+  if (const ExprPtr* known = memo.Find(e.get())) return *known;
   ExprPtr result = e;
   if (!e->args.empty()) {
-    std::vector<ExprPtr> args;
-    args.reserve(e->args.size());
+    std::array<ExprPtr, 3> few;
+    std::vector<ExprPtr> many(e->args.size() > few.size() ? e->args.size() : 0);
+    const std::span<ExprPtr> args =
+        many.empty() ? std::span(few).first(e->args.size()) : std::span(many);
     bool changed = false;
-    for (const ExprPtr& arg : e->args) {
-      args.push_back(RewriteInto(arg, replace, memo));
-      changed |= args.back() != arg;
+    for (std::size_t i = 0; i < args.size(); ++i) {
+      args[i] = RewriteInto(e->args[i], replace, memo);
+      changed |= args[i] != e->args[i];
     }
     if (changed) {
       result = Rebuild(*e, args);
       // A node that folds away to one of its arguments, or to another kind, was seen already.
       if (result->op != e->op || std::find(args.begin(), args.end(), result) != args.end()) {
-        memo.emplace(e.get(), result);
+        memo.Add(e.get()).first = result;
         return result;
       }
     }
   }
   if (ExprPtr replaced = replace(result)) result = std::move(replaced);
-  memo.emplace(e.get(), result);
+  memo.Add(e.get()).first = result;
   return result;
 }
 
@@ -302,7 +303,7 @@ bool CollectAffine(const Expr& e, std::int64_t factor, Affine& out) {
 std::string_view Name(Op op) { return kNames[static_cast<std::size_t>(op)]; }
 
 ExprPtr IntExpr(std::int64_t value, DataType type) {
-  auto e = std::make_shared<Expr>();
+  auto e = MakeNode<Expr>();
   e->op = Op::kInt;
   e->type = type;
   e->integer = value;
@@ -310,7 +311,7 @@ ExprPtr IntExpr(std::int64_t value, DataType type) {
 }
 
 ExprPtr FloatExpr(double value, DataType type) {
-  auto e = std::make_shared<Expr>();
+  auto e = MakeNode<Expr>();
   e->op = Op::kFloat;
   e->type = type;
   e->number = std::isnan(value) ? std::numeric_limits<double>::quiet_NaN() : RoundTo(type, value);
@@ -318,7 +319,7 @@ ExprPtr FloatExpr(double value, DataType type) {
 }
 
 ExprPtr VarExpr(int index, DataType type) {
-  auto e = std::make_shared<Expr>();
+  auto e = MakeNode<Expr>();
   e->op = Op::kVar;
   e->type = type;
   e->index = index;
@@ -326,14 +327,14 @@ ExprPtr VarExpr(int index, DataType type) {
 }
 
 ExprPtr ExtentExpr(int symbol) {
-  auto e = std::make_shared<Expr>();
+  auto e = MakeNode<Expr>();
   e->op = Op::kExtent;
   e->index = symbol;
   return e;
 }
 
-ExprPtr LoadExpr(int tensor, std::vector<ExprPtr> indices, DataType type) {
-  auto e = std::make_shared<Expr>();
+ExprPtr LoadExpr(int tensor, ExprList indices, DataType type) {
+  auto e = MakeNode<Expr>();
   e->op = Op::kLoad;
   e->type = type;
   e->index = tensor;
@@ -370,7 +371,9 @@ ExprPtr UnaryExpr(Op op, ExprPtr a) {
 }
 
 ExprPtr BinaryExpr(Op op, ExprPtr a, ExprPtr b) {
-  if (!IsLogic(op)) {
+  // The types of indices and of most arithmetic need no widening.
+  const bool alike = a->type == b->type && (a->type == DataType::kI64 || a->type == DataType::kF32);
+  if (!alike && !IsLogic(op)) {
     // A constant takes the type of what stands beside it, so the other side widens first.
     const bool a_constant = IsConstant(*a);
     const bool b_constant = IsConstant(*b);
@@ -466,6 +469,12 @@ ExprPtr SubstituteVars(const ExprPtr& e, std::span<const ExprPtr> values) {
       return nullptr;
     return values[static_cast<std::size_t>(node->index)];
   });
+}
+
+ExprPtr Clone(const ExprPtr& e) {
+  auto copy = MakeNode<Expr>(*e);
+  for (ExprPtr& arg : copy->args) arg = Clone(arg);
+  return copy;
 }
 
 void Visit(const Expr& e, const std::function<void(const Expr&)>& visit) {

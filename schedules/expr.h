@@ -6,7 +6,8 @@
 //                  (index = tensor id) at one index expression per dimension;
 //   in a Program   kVar is a loop or let variable (index = variable id), kLoad reads a buffer
 //                  (index = buffer id) at exactly one flat element index.
-// Nodes are shared and never change, so trees are values; threads may share them freely.
+// Nodes are shared and never change, so trees are values; threads may share them freely. Those of a
+// lowered program live as long as it does (schedules/node.h); Clone what shall outlive it.
 // The builders below fold constants and trivial identities (x+0, x*1, x*0 of integers), so equal
 // arithmetic mostly has equal trees; an integer constant stands on the right, and x - 3 is x + -3.
 //
@@ -14,10 +15,10 @@
 // DefaultAccumulator(type) before arithmetic and comparisons (select, padded and casts keep them).
 // A narrower operand beside a wider one of the same class is cast to it (i32 beside i64, f32 beside
 // f64; floats of up to 32 bits beside c64); a constant takes the type of what stands beside it.
-// Integers beside floats must be cast by hand: CheckWorkload reports them. A kFloat of type c64 is a
-// real number. Integer division and modulus round to minus infinity, kRound
-// goes to the nearest integer with ties to even, and casts from floats to integers truncate (out of
-// range: unspecified).
+// Integers beside floats must be cast by hand: CheckWorkload reports them. A kFloat of type c64 is
+// a real number. Integer division and modulus round to minus infinity, kRound goes to the nearest
+// integer with ties to even, and casts from floats to integers truncate (out of range:
+// unspecified).
 #pragma once
 
 #include <cstdint>
@@ -28,6 +29,7 @@
 #include <vector>
 
 #include "schedules/data_type.h"
+#include "schedules/node.h"
 
 namespace kindred {
 
@@ -86,22 +88,23 @@ enum class Op : std::uint8_t {
 std::string_view Name(Op op);
 
 struct Expr;
-using ExprPtr = std::shared_ptr<const Expr>;
+using ExprPtr = NodePtr<const Expr>;
+using ExprList = NodeList<ExprPtr>;
 
-struct Expr {
+struct Expr : Node {
   Op op = Op::kInt;
   DataType type = DataType::kI64;
   int index = -1;            // kVar, kExtent, kLoad
   std::int64_t integer = 0;  // kInt
   double number = 0;         // kFloat
-  std::vector<ExprPtr> args;
+  ExprList args;
 };
 
 ExprPtr IntExpr(std::int64_t value, DataType type = DataType::kI64);
 ExprPtr FloatExpr(double value, DataType type);
 ExprPtr VarExpr(int index, DataType type = DataType::kI64);
 ExprPtr ExtentExpr(int symbol);
-ExprPtr LoadExpr(int tensor, std::vector<ExprPtr> indices, DataType type);
+ExprPtr LoadExpr(int tensor, ExprList indices, DataType type);
 ExprPtr PaddedExpr(ExprPtr load, ExprPtr value);
 ExprPtr UnaryExpr(Op op, ExprPtr a);
 ExprPtr BinaryExpr(Op op, ExprPtr a, ExprPtr b);
@@ -130,6 +133,9 @@ ExprPtr Rewrite(const ExprPtr& e, const std::function<ExprPtr(const ExprPtr&)>& 
 
 // Replaces kVar i by values[i] (nullptr keeps it).
 ExprPtr SubstituteVars(const ExprPtr& e, std::span<const ExprPtr> values);
+
+// A copy that shares no node with `e`.
+ExprPtr Clone(const ExprPtr& e);
 
 // Calls `visit` on every node, parents first.
 void Visit(const Expr& e, const std::function<void(const Expr&)>& visit);

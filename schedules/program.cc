@@ -4,18 +4,18 @@
 
 namespace kindred {
 
-StmtPtr Block(std::vector<StmtPtr> children) {
-  auto s = std::make_shared<Stmt>();
+StmtPtr Block(StmtList children) {
+  auto s = MakeNode<Stmt>();
   s->kind = StmtKind::kBlock;
   s->children = std::move(children);
   return s;
 }
 
 StmtPtr For(int var, ExprPtr extent, LoopKind kind, StmtPtr body, int unroll) {
-  auto s = std::make_shared<Stmt>();
+  auto s = MakeNode<Stmt>();
   s->kind = StmtKind::kFor;
   s->var = var;
-  s->extent = std::move(extent);
+  s->extent = ExprPtr::ForMember(std::move(extent));
   s->loop = kind;
   s->unroll = unroll;
   s->children = {std::move(body)};
@@ -23,49 +23,52 @@ StmtPtr For(int var, ExprPtr extent, LoopKind kind, StmtPtr body, int unroll) {
 }
 
 StmtPtr If(ExprPtr condition, StmtPtr then, StmtPtr otherwise) {
-  auto s = std::make_shared<Stmt>();
+  auto s = MakeNode<Stmt>();
   s->kind = StmtKind::kIf;
-  s->value = std::move(condition);
-  s->children = {std::move(then)};
-  if (otherwise) s->children.push_back(std::move(otherwise));
+  s->value = ExprPtr::ForMember(std::move(condition));
+  s->children = otherwise ? StmtList{then, otherwise} : StmtList{then};
   return s;
 }
 
 StmtPtr Let(int var, ExprPtr value) {
-  auto s = std::make_shared<Stmt>();
+  auto s = MakeNode<Stmt>();
   s->kind = StmtKind::kLet;
   s->var = var;
-  s->value = std::move(value);
+  s->value = ExprPtr::ForMember(std::move(value));
   return s;
 }
 
 StmtPtr Store(int buffer, ExprPtr index, ExprPtr value) {
-  auto s = std::make_shared<Stmt>();
+  auto s = MakeNode<Stmt>();
   s->kind = StmtKind::kStore;
   s->buffer = buffer;
-  s->index = std::move(index);
-  s->value = std::move(value);
+  s->index = ExprPtr::ForMember(std::move(index));
+  s->value = ExprPtr::ForMember(std::move(value));
   return s;
 }
 
 StmtPtr Comment(std::string text) {
-  auto s = std::make_shared<Stmt>();
+  auto s = MakeNode<Stmt>();
   s->kind = StmtKind::kComment;
   s->text = std::move(text);
+  if (NodeArena* arena = NodeArena::current())
+    arena->Hold(&s->text, [](const void* held) {
+      std::destroy_at(static_cast<std::string*>(const_cast<void*>(held)));
+    });
   return s;
 }
 
 StmtPtr Barrier() {
-  auto s = std::make_shared<Stmt>();
+  auto s = MakeNode<Stmt>();
   s->kind = StmtKind::kBarrier;
   return s;
 }
 
 StmtPtr CombineThreads(int buffer, ExprPtr index, Op combine, int width, int position) {
-  auto s = std::make_shared<Stmt>();
+  auto s = MakeNode<Stmt>();
   s->kind = StmtKind::kCombine;
   s->buffer = buffer;
-  s->index = std::move(index);
+  s->index = ExprPtr::ForMember(std::move(index));
   s->combine = combine;
   s->width = width;
   s->position = position;
@@ -73,24 +76,24 @@ StmtPtr CombineThreads(int buffer, ExprPtr index, Op combine, int width, int pos
 }
 
 StmtPtr CopyAsync(int buffer, ExprPtr index, ExprPtr load, ExprPtr condition, int elements) {
-  auto s = std::make_shared<Stmt>();
+  auto s = MakeNode<Stmt>();
   s->kind = StmtKind::kCopy;
   s->buffer = buffer;
-  s->index = std::move(index);
-  s->value = std::move(load);
-  s->extent = std::move(condition);
+  s->index = ExprPtr::ForMember(std::move(index));
+  s->value = ExprPtr::ForMember(std::move(load));
+  s->extent = ExprPtr::ForMember(std::move(condition));
   s->width = elements;
   return s;
 }
 
 StmtPtr CommitCopies() {
-  auto s = std::make_shared<Stmt>();
+  auto s = MakeNode<Stmt>();
   s->kind = StmtKind::kCommitCopies;
   return s;
 }
 
 StmtPtr WaitCopies(int groups_left) {
-  auto s = std::make_shared<Stmt>();
+  auto s = MakeNode<Stmt>();
   s->kind = StmtKind::kWaitCopies;
   s->width = groups_left;
   return s;

@@ -64,11 +64,12 @@ enum class StmtKind : std::uint8_t {
 };
 
 struct Stmt;
-using StmtPtr = std::shared_ptr<const Stmt>;
+using StmtPtr = NodePtr<const Stmt>;
+using StmtList = NodeList<StmtPtr>;
 
-struct Stmt {
+struct Stmt : Node {
   StmtKind kind = StmtKind::kBlock;
-  std::vector<StmtPtr> children;  // kBlock: all in order; kFor: [body]; kIf: [then] or [then, else]
+  StmtList children;  // kBlock: all in order; kFor: [body]; kIf: [then] or [then, else]
   // kFor: var runs from 0 to extent-1. kLet: var = value (i64 or float), visible to later siblings.
   int var = -1;
   ExprPtr extent;
@@ -90,7 +91,7 @@ struct Stmt {
   // (may be null: always) does not hold. Until the thread has waited nobody may touch them.
 };
 
-StmtPtr Block(std::vector<StmtPtr> children);
+StmtPtr Block(StmtList children);
 StmtPtr For(int var, ExprPtr extent, LoopKind kind, StmtPtr body, int unroll = 1);
 StmtPtr If(ExprPtr condition, StmtPtr then, StmtPtr otherwise = nullptr);
 StmtPtr Let(int var, ExprPtr value);
@@ -108,7 +109,8 @@ struct VarInfo {
 };
 
 struct Program {
-  std::string name;  // C identifier of the entry function
+  std::shared_ptr<const NodeArena> nodes;  // where those of a lowered program lie; may be null
+  std::string name;                        // C identifier of the entry function
   std::vector<VarInfo> variables;
   std::vector<Buffer> buffers;
   StmtPtr prepare;  // nullptr: nothing to prepare

@@ -94,9 +94,12 @@ class SketchSpace : public Space {
     const Sketch* sketch = path.empty() ? nullptr : SketchOf(path);
     if (sketch == nullptr)
       return Internal("a schedule must start with one of the offered sketches");
+    auto nodes = std::make_shared<NodeArena>();
+    const NodeArena::Scope scope(*nodes);
     auto lowered = sketch->Lower(Path(path.begin() + 1, path.end()));
     if (!lowered) return std::move(lowered).error();
     Program program = std::move(*lowered);
+    program.nodes = std::move(nodes);
     Candidate candidate;
     candidate.path = path;
     candidate.key = internal::ProgramKey(program);

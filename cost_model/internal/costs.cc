@@ -147,7 +147,7 @@ void Estimator::Memory(const NestStatement& statement, StatementCost& cost) {
 
 void Estimator::Statement(int id) {
   const NestStatement& statement = nest_.statements()[static_cast<std::size_t>(id)];
-  StatementCost cost;
+  StatementCost& cost = costs_.statements.emplace_back();
   cost.statement = id;
   Describe(statement, cost);
   Memory(statement, cost);
@@ -183,7 +183,6 @@ void Estimator::Statement(int id) {
     costs_.flop += statement.executions * parts *
                    (2 * at(OpClass::kFusedMultiplyAdd) + at(OpClass::kAdd) +
                     at(OpClass::kMultiply) + at(OpClass::kDivide) + at(OpClass::kMath));
-  costs_.statements.push_back(cost);
 }
 
 // Adds a statement to the body of its innermost loop. Chains of different statements hide each
@@ -196,24 +195,30 @@ void Estimator::JoinBody(const StatementCost& cost) {
     costs_.bodies.push_back(cost);
     return;
   }
-  const StatementCost before = *body;
+  const auto add = [](StatementCost& sum, const StatementCost& other) {
+    sum.instructions += other.instructions;
+    sum.compute_slots += other.compute_slots;
+    sum.load_slots += other.load_slots;
+    sum.store_slots += other.store_slots;
+    sum.math_slots += other.math_slots;
+    sum.integer_slots += other.integer_slots;
+    sum.latency_slots = std::max(sum.latency_slots, other.latency_slots);
+    sum.loads_unit += other.loads_unit;
+    sum.loads_broadcast += other.loads_broadcast;
+    sum.loads_strided += other.loads_strided;
+    sum.loads_gather += other.loads_gather;
+    sum.stores_unit += other.stores_unit;
+    sum.stores_strided += other.stores_strided;
+    sum.slots = Longest(sum);
+  };
   const auto work = [](const StatementCost& of) { return of.compute_slots + of.math_slots; };
-  StatementCost sum = work(cost) > work(before) ? cost : before;
-  sum.instructions = before.instructions + cost.instructions;
-  sum.compute_slots = before.compute_slots + cost.compute_slots;
-  sum.load_slots = before.load_slots + cost.load_slots;
-  sum.store_slots = before.store_slots + cost.store_slots;
-  sum.math_slots = before.math_slots + cost.math_slots;
-  sum.integer_slots = before.integer_slots + cost.integer_slots;
-  sum.latency_slots = std::max(before.latency_slots, cost.latency_slots);
-  sum.loads_unit = before.loads_unit + cost.loads_unit;
-  sum.loads_broadcast = before.loads_broadcast + cost.loads_broadcast;
-  sum.loads_strided = before.loads_strided + cost.loads_strided;
-  sum.loads_gather = before.loads_gather + cost.loads_gather;
-  sum.stores_unit = before.stores_unit + cost.stores_unit;
-  sum.stores_strided = before.stores_strided + cost.stores_strided;
-  sum.slots = Longest(sum);
-  *body = sum;
+  if (work(cost) > work(*body)) {
+    StatementCost sum = cost;
+    add(sum, *body);
+    *body = sum;
+  } else {
+    add(*body, cost);
+  }
 }
 
 void Estimator::Run() {

@@ -15,12 +15,11 @@ double Share(double part, double of) { return of > 0 ? part / of : 1; }
 
 class Extractor {
  public:
-  Extractor(const Nest& nest, const CudaCosts& costs, const Workload& workload,
+  Extractor(const Nest& nest, const CudaCosts& costs, const WorkloadFacts& workload,
             const Target& target, std::span<float> out)
       : nest_(nest), costs_(costs), workload_(workload), target_(target), out_(out) {}
 
   void Run() {
-    DescribeWorkload(workload_, target_, out_);
     Program();
     Times();
     Memory();
@@ -57,13 +56,13 @@ class Extractor {
 
   const Nest& nest_;
   const CudaCosts& costs_;
-  const Workload& workload_;
+  const WorkloadFacts& workload_;
   const Target& target_;
   std::span<float> out_;
 };
 
 void Extractor::Program() {
-  const double flop = static_cast<double>(Flop(workload_)), executed = Sum(&CudaLaunch::flop);
+  const double flop = workload_.flop, executed = Sum(&CudaLaunch::flop);
   const double instructions = std::max(1.0, Sum(&CudaLaunch::instructions));
   double workspace = 0;
   for (const Buffer& buffer : nest_.program().buffers)
@@ -79,7 +78,7 @@ void Extractor::Program() {
 }
 
 void Extractor::Times() {
-  const double roofline = RooflineNs(workload_, target_);
+  const double roofline = workload_.roofline_ns;
   const auto time = [&](Feature feature, double ns) { Set(feature, LogRatio(ns, roofline)); };
   const auto sum = [&](Feature feature, double CudaLaunch::*member) { time(feature, Sum(member)); };
   sum(kCudaTimeIssue, &CudaLaunch::issue_ns);
@@ -97,7 +96,7 @@ void Extractor::Times() {
 }
 
 void Extractor::Memory() {
-  const double needed = static_cast<double>(CompulsoryBytes(workload_));
+  const double needed = workload_.bytes;
   const CudaAccesses loads = SumOf(&CudaLaunch::loads), stores = SumOf(&CudaLaunch::stores);
   Set(kCudaLaunches, static_cast<double>(costs_.launches.size()));
   Set(kCudaL2ToNeeded, LogRatio(Sum(&CudaLaunch::l2_bytes), needed));
@@ -141,7 +140,7 @@ void Extractor::Longest(const CudaLaunch& launch) {
 
 }  // namespace
 
-void ExtractCudaFeatures(const Nest& nest, const Workload& workload, const Target& target,
+void ExtractCudaFeatures(const Nest& nest, const WorkloadFacts& workload, const Target& target,
                          std::span<float> out) {
   static thread_local CudaCosts costs;
   EstimateCudaCosts(nest, target, costs);

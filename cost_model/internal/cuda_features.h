@@ -3,14 +3,14 @@
 
 #include <span>
 
+#include "cost_model/features.h"
 #include "cost_model/internal/nest.h"
 #include "schedules/target.h"
-#include "schedules/workload.h"
 
 namespace kindred {
 
-// `out` has kCudaFeatureCount places, all zero.
-void ExtractCudaFeatures(const Nest& nest, const Workload& workload, const Target& target,
+// `out` has kCudaFeatureCount places: those of the workload are set, the others zero.
+void ExtractCudaFeatures(const Nest& nest, const WorkloadFacts& workload, const Target& target,
                          std::span<float> out);
 
 }  // namespace kindred

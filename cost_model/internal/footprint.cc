@@ -8,8 +8,6 @@
 namespace kindred {
 namespace {
 
-constexpr std::size_t kRow = kMaxNestDepth + 1;
-
 struct Progression {
   double stride, count;
 };
@@ -44,8 +42,8 @@ double Bytes(std::span<const Progression> sorted, double element_bytes) {
 }  // namespace
 
 double Footprint::BytesOf(int access, int depth) const {
-  return bytes_[static_cast<std::size_t>(access) * kRow +
-                static_cast<std::size_t>(std::min(depth, kMaxNestDepth))];
+  return bytes_[static_cast<std::size_t>(std::min(depth, kMaxNestDepth)) * buffer_of_.size() +
+                static_cast<std::size_t>(access)];
 }
 
 void Footprint::Build(const Nest& nest) {
@@ -57,12 +55,14 @@ void Footprint::Build(const Nest& nest) {
   for (std::size_t i = 0; i < buffer_.size(); ++i)
     buffer_[i] = std::max(kCacheLineBytes, static_cast<double>(program.buffers[i].elements) *
                                                ByteSize(program.buffers[i].type));
-  bytes_.assign(accesses.size() * kRow, 0);
+  bytes_.resize(accesses.size() * (kMaxNestDepth + 1));
+  buffer_of_.resize(accesses.size());
   twin_.assign(accesses.size(), -1);
   for (std::size_t a = 0; a < accesses.size(); ++a) {
     const NestAccess& access = accesses[a];
     const NestStatement& statement = nest.statements()[static_cast<std::size_t>(access.statement)];
     const auto buffer = static_cast<std::size_t>(access.buffer);
+    buffer_of_[a] = buffer;
     const double element = ByteSize(program.buffers[buffer].type);
     for (std::size_t b = a; b-- > 0;) {
       const NestAccess& other = accesses[b];
@@ -80,6 +80,7 @@ void Footprint::Build(const Nest& nest) {
     std::size_t length = 0;
     int loop = statement.loop;
     double times = 1;
+    double distinct = Bytes({}, element);
     for (int depth = access.depth; depth >= 0; --depth) {
       if (depth < access.depth) {
         const NestLoop& around = loops[static_cast<std::size_t>(loop)];
@@ -95,22 +96,20 @@ void Footprint::Build(const Nest& nest) {
             --at;
           }
           list[at] = {stride, around.extent};
+          distinct = Bytes({list.data(), length}, element);
         }
       }
       if (depth > kMaxNestDepth) continue;
-      const double distinct =
-          access.index.indirect ? times * kCacheLineBytes : Bytes({list.data(), length}, element);
-      bytes_[a * kRow + static_cast<std::size_t>(depth)] =
-          std::min(distinct, buffer_[buffer] + kCacheLineBytes);
+      bytes_[static_cast<std::size_t>(depth) * accesses.size() + a] =
+          std::min(access.index.indirect ? times * kCacheLineBytes : distinct,
+                   buffer_[buffer] + kCacheLineBytes);
     }
   }
   iteration_.resize(loops.size());
-  execution_.resize(loops.size());
   per_buffer_.assign(buffer_.size(), 0);
   for (std::size_t i = 0; i < loops.size(); ++i) {
     const NestLoop& loop = loops[i];
     iteration_[i] = Union(loop.first_access, loop.end_access, loop.depth + 1);
-    execution_[i] = Union(loop.first_access, loop.end_access, loop.depth);
   }
   whole_ = Union(0, static_cast<int>(accesses.size()), 0);
 }
@@ -119,15 +118,13 @@ double Footprint::Union(int first_access, int end_access, int depth) const {
   double total = 0;
   for (int a = first_access; a < end_access; ++a) {
     if (twin_[static_cast<std::size_t>(a)] >= first_access) continue;
-    const auto buffer =
-        static_cast<std::size_t>(nest_->accesses()[static_cast<std::size_t>(a)].buffer);
+    const std::size_t buffer = buffer_of_[static_cast<std::size_t>(a)];
     const double before = per_buffer_[buffer];
     per_buffer_[buffer] = std::min(before + BytesOf(a, depth), buffer_[buffer]);
     total += per_buffer_[buffer] - before;
   }
   for (int a = first_access; a < end_access; ++a)
-    per_buffer_[static_cast<std::size_t>(nest_->accesses()[static_cast<std::size_t>(a)].buffer)] =
-        0;
+    per_buffer_[buffer_of_[static_cast<std::size_t>(a)]] = 0;
   return total;
 }
 
@@ -135,8 +132,7 @@ void Footprint::AddRange(int first_access, int end_access, int depth, double tim
                          Traffic& traffic) const {
   for (int a = first_access; a < end_access; ++a) {
     if (twin_[static_cast<std::size_t>(a)] >= first_access) continue;
-    const auto buffer =
-        static_cast<std::size_t>(nest_->accesses()[static_cast<std::size_t>(a)].buffer);
+    const std::size_t buffer = buffer_of_[static_cast<std::size_t>(a)];
     const double before = per_buffer_[buffer];
     per_buffer_[buffer] = std::min(before + BytesOf(a, depth), buffer_[buffer]);
     const double moved = (per_buffer_[buffer] - before) * times;
@@ -147,8 +143,7 @@ void Footprint::AddRange(int first_access, int end_access, int depth, double tim
     }
   }
   for (int a = first_access; a < end_access; ++a)
-    per_buffer_[static_cast<std::size_t>(nest_->accesses()[static_cast<std::size_t>(a)].buffer)] =
-        0;
+    per_buffer_[buffer_of_[static_cast<std::size_t>(a)]] = 0;
 }
 
 void Footprint::AddTraffic(int id, double capacity, Traffic& traffic) const {

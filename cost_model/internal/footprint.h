@@ -21,13 +21,9 @@ class Footprint {
  public:
   void Build(const Nest& nest);
 
-  // Distinct bytes that one iteration of `loop` touches, and one whole execution of it. loop -1:
-  // the body.
+  // Distinct bytes that one iteration of `loop` touches; loop -1: the body.
   double Iteration(int loop) const {
     return loop < 0 ? whole_ : iteration_[static_cast<std::size_t>(loop)];
-  }
-  double Execution(int loop) const {
-    return loop < 0 ? whole_ : execution_[static_cast<std::size_t>(loop)];
   }
 
   struct Traffic {
@@ -48,11 +44,12 @@ class Footprint {
   void AddRange(int first_access, int end_access, int depth, double times, Traffic& traffic) const;
 
   const Nest* nest_ = nullptr;
-  std::vector<double> iteration_, execution_;
-  std::vector<double> bytes_;   // per access, one row of kMaxNestDepth + 1 depths
+  std::vector<double> iteration_;
+  std::vector<double> bytes_;   // one row of accesses per depth; of depths beyond its own, nothing
   std::vector<double> buffer_;  // bytes of each buffer
   std::vector<int>
       twin_;  // per access: an earlier one in the same loop that touches the same lines
+  std::vector<std::size_t> buffer_of_;  // per access
   mutable std::vector<double> per_buffer_;
   double whole_ = 0;
 };

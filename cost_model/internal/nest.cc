@@ -86,6 +86,7 @@ void Nest::Walk(const Stmt& stmt, double executions, double copies) {
     }
     case StmtKind::kLet:
       variables_[static_cast<std::size_t>(stmt.var)].value = stmt.value.get();
+      variables_[static_cast<std::size_t>(stmt.var)].depends = DependsOn(*stmt.value);
       AddStatement(stmt, executions, copies);
       return;
     case StmtKind::kStore:
@@ -115,8 +116,9 @@ void Nest::WalkFor(const Stmt& stmt, double executions, double copies) {
   loop.first_statement = static_cast<int>(statements_.size());
   loops_.push_back(loop);
   stack_.push_back(id);
-  variables_[static_cast<std::size_t>(stmt.var)] = {loop.depth, nullptr,
-                                                    std::floor((loop.extent - 1) / 2)};
+  variables_[static_cast<std::size_t>(stmt.var)] = {
+      loop.depth, nullptr, std::floor((loop.extent - 1) / 2),
+      loop.depth < 32 ? std::uint32_t{1} << loop.depth : 0};
   if (stmt.loop == LoopKind::kUnrolled)
     copies *= loop.extent;
   else if (stmt.loop == LoopKind::kSerial && stmt.unroll > 1)
@@ -130,35 +132,33 @@ void Nest::WalkFor(const Stmt& stmt, double executions, double copies) {
 }
 
 void Nest::AddStatement(const Stmt& stmt, double executions, double copies) {
-  NestStatement statement;
+  NestStatement& statement = statements_.emplace_back();
   statement.loop = stack_.empty() ? -1 : stack_.back();
   statement.depth = static_cast<int>(stack_.size());
   statement.executions = executions;
   statement.type = stmt.value->type;
   statement.first_access = static_cast<int>(accesses_.size());
-  const int id = static_cast<int>(statements_.size());
-  statements_.push_back(statement);  // index operations may add to it
-  NestStatement counted = statement;
-  CountOps(*stmt.value, counted, false);
+  index_ops_ = {};
+  CountOps(*stmt.value, statement, false);
   if (stmt.kind != StmtKind::kLet) {
     const Buffer& buffer = program_->buffers[static_cast<std::size_t>(stmt.buffer)];
-    counted.buffer = stmt.buffer;
-    counted.type = buffer.type;
-    counted.to_register = buffer.scope == Scope::kRegister;
-    counted.recurrent = ReadsBuffer(*stmt.value, stmt.buffer);
-    AddIndex(*stmt.index, 1, counted.target);
-    if (!counted.to_register) {
+    statement.buffer = stmt.buffer;
+    statement.type = buffer.type;
+    statement.to_register = buffer.scope == Scope::kRegister;
+    statement.recurrent = ReadsBuffer(*stmt.value, stmt.buffer);
+    AddIndex(*stmt.index, 1, statement.target);
+    if (!statement.to_register) {
       CountIndexOps(*stmt.index);
-      accesses_.push_back(
-          {stmt.buffer, true, id, counted.depth, executions, counted.target, stmt.index.get()});
+      accesses_.push_back({stmt.buffer, true, static_cast<int>(statements_.size()) - 1,
+                           statement.depth, executions, statement.target, stmt.index.get()});
     }
   }
-  counted.end_access = static_cast<int>(accesses_.size());
-  NestStatement& stored = statements_[static_cast<std::size_t>(id)];
-  for (std::size_t i = 0; i < counted.ops.size(); ++i) counted.ops[i] += stored.ops[i];
-  stored = counted;
+  statement.end_access = static_cast<int>(accesses_.size());
   double operations = 1;
-  for (const double ops : counted.ops) operations += ops;
+  for (std::size_t i = 0; i < statement.ops.size(); ++i) {
+    statement.ops[i] += index_ops_[i];
+    operations += statement.ops[i];
+  }
   code_size_ += copies * operations;
 }
 
@@ -170,14 +170,13 @@ void Nest::CountOps(const Expr& e, NestStatement& statement, bool inside_fma) {
     case Op::kExtent: return;
     case Op::kLoad: {
       if (program_->buffers[static_cast<std::size_t>(e.index)].scope == Scope::kRegister) return;
-      NestAccess access;
+      NestAccess& access = accesses_.emplace_back();
       access.buffer = e.index;
       access.statement = static_cast<int>(statements_.size()) - 1;
       access.depth = statement.depth;
       access.executions = statement.executions;
       access.expression = e.args[0].get();
       AddIndex(*e.args[0], 1, access.index);
-      accesses_.push_back(access);
       CountIndexOps(*e.args[0]);
       return;
     }
@@ -211,9 +210,9 @@ void Nest::CountIndexOps(const Expr& e) {
       share /= std::max(
           1.0, loops_[static_cast<std::size_t>(stack_[static_cast<std::size_t>(depth)])].extent);
     }
-    OpsOf(statements_.back(), power ? OpClass::kInteger : OpClass::kIntegerDivide) += share;
+    IndexOps(power ? OpClass::kInteger : OpClass::kIntegerDivide) += share;
   }
-  if (e.op == Op::kLoad) OpsOf(statements_.back(), OpClass::kInteger) += 1;
+  if (e.op == Op::kLoad) IndexOps(OpClass::kInteger) += 1;
   for (const ExprPtr& arg : e.args) CountIndexOps(*arg);
 }
 
@@ -262,105 +261,5 @@ void Nest::AddIndex(const Expr& e, double scale, LinearIndex& out) {
     default: return;
   }
 }
-
-std::uint32_t Nest::DependsOn(const Expr& e) const {
-  if (e.op == Op::kVar) {
-    const NestVariable& variable = variables_[static_cast<std::size_t>(e.index)];
-    if (variable.value) return DependsOn(*variable.value);
-    return variable.depth >= 0 && variable.depth < 32 ? 1u << variable.depth : 0u;
-  }
-  std::uint32_t mask = 0;
-  for (const ExprPtr& arg : e.args) mask |= DependsOn(*arg);
-  return mask;
-}
-
-double Nest::Evaluate(const Expr& e) const {
-  const auto arg = [&](std::size_t i) { return Evaluate(*e.args[i]); };
-  switch (e.op) {
-    case Op::kInt: return static_cast<double>(e.integer);
-    case Op::kFloat: return e.number;
-    case Op::kVar: {
-      const NestVariable& variable = variables_[static_cast<std::size_t>(e.index)];
-      return variable.value ? Evaluate(*variable.value) : variable.sample;
-    }
-    case Op::kAdd: return arg(0) + arg(1);
-    case Op::kSub: return arg(0) - arg(1);
-    case Op::kMul: return arg(0) * arg(1);
-    case Op::kNeg: return -arg(0);
-    case Op::kDiv: {
-      const double divisor = arg(1);
-      return divisor == 0 ? 0 : std::floor(arg(0) / divisor);
-    }
-    case Op::kMod: {
-      const double divisor = arg(1), value = arg(0);
-      return divisor == 0 ? 0 : value - std::floor(value / divisor) * divisor;
-    }
-    case Op::kMin: return std::min(arg(0), arg(1));
-    case Op::kMax: return std::max(arg(0), arg(1));
-    case Op::kLess: return arg(0) < arg(1);
-    case Op::kLessEqual: return arg(0) <= arg(1);
-    case Op::kEqual: return arg(0) == arg(1);
-    case Op::kNotEqual: return arg(0) != arg(1);
-    case Op::kAnd: return arg(0) != 0 && arg(1) != 0;
-    case Op::kOr: return arg(0) != 0 || arg(1) != 0;
-    case Op::kNot: return arg(0) == 0;
-    case Op::kSelect: return arg(0) != 0 ? arg(1) : arg(2);
-    case Op::kCast: return arg(0);
-    default: return 1;  // loaded values and symbolic extents: of unknown, small size
-  }
-}
-
-void Nest::Sample(Sampling& sampling, int next, double weight) {
-  if (next == sampling.count) {
-    sampling.sum += weight * Evaluate(*sampling.expression);
-    sampling.weight += weight;
-    return;
-  }
-  const int id = stack_[static_cast<std::size_t>(sampling.depths[static_cast<std::size_t>(next)])];
-  const NestLoop& loop = loops_[static_cast<std::size_t>(id)];
-  double& sample = variables_[static_cast<std::size_t>(loop.variable)].sample;
-  const double extent = Evaluate(*loop.extent_expression);
-  if (extent <= sampling.points) {
-    for (sample = 0; sample < extent; ++sample) Sample(sampling, next + 1, weight);
-    return;
-  }
-  // The first, the last, and evenly spread ones that stand for the others.
-  const int between = sampling.points - 2;
-  sample = 0;
-  Sample(sampling, next + 1, weight);
-  for (int i = 0; i < between; ++i) {
-    sample = std::floor(1 + (i + 0.5) * (extent - 2) / between);
-    Sample(sampling, next + 1, weight * (extent - 2) / between);
-  }
-  sample = extent - 1;
-  Sample(sampling, next + 1, weight);
-}
-
-double Nest::Average(const Expr& e) {
-  if (e.op == Op::kInt) return static_cast<double>(e.integer);
-  std::uint32_t depends = DependsOn(e);
-  if (depends == 0) return Evaluate(e);
-  Sampling sampling;
-  sampling.expression = &e;
-  for (int depth = std::min<int>(static_cast<int>(stack_.size()), 32) - 1; depth >= 0; --depth)
-    if ((depends >> depth) & 1) {
-      const NestLoop& loop =
-          loops_[static_cast<std::size_t>(stack_[static_cast<std::size_t>(depth)])];
-      if (loop.extent_expression->op != Op::kInt) depends |= DependsOn(*loop.extent_expression);
-    }
-  for (int depth = 0; depth < 32; ++depth)
-    if ((depends >> depth) & 1) sampling.depths[static_cast<std::size_t>(sampling.count++)] = depth;
-  constexpr int kPoints[] = {32, 10, 6, 4};
-  sampling.points = kPoints[std::min(sampling.count, 4) - 1];
-  Sample(sampling, 0, 1);
-  for (int i = 0; i < sampling.count; ++i) {
-    const NestLoop& loop = loops_[static_cast<std::size_t>(
-        stack_[static_cast<std::size_t>(sampling.depths[static_cast<std::size_t>(i)])])];
-    variables_[static_cast<std::size_t>(loop.variable)].sample = std::floor((loop.extent - 1) / 2);
-  }
-  return sampling.weight > 0 ? sampling.sum / sampling.weight : 0;
-}
-
-double Nest::Probability(const Expr& condition) { return std::clamp(Average(condition), 0.0, 1.0); }
 
 }  // namespace kindred

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "cost_model/internal/tape.h"
 #include "schedules/program.h"
 
 namespace kindred {
@@ -45,6 +46,7 @@ struct NestVariable {
   int depth = -1;               // loop variable at this depth
   const Expr* value = nullptr;  // let
   double sample = 0;            // a value of a loop variable: in the middle of its loop
+  std::uint32_t depends = 0;    // on the loops around it, as a bit per depth
 };
 
 // Operations of one statement, per execution of it.
@@ -117,14 +119,15 @@ class Nest {
   double Probability(const Expr& condition);
   // Sums over the iterations of loops_[stack_[depths[i]]] for all i >= next.
   struct Sampling {
-    const Expr* expression;
-    std::array<int, 32> depths;
+    std::array<int, 32> depths, slots;  // slots: of the loops' variables on the tape
+    int result = 0;                     // its slot
     int count = 0, points = 2;
     double sum = 0, weight = 0;
   };
   void Sample(Sampling& sampling, int next, double weight);
   // The loops of the stack whose variables `e` depends on, as a bit per depth.
   std::uint32_t DependsOn(const Expr& e) const;
+  double& IndexOps(OpClass kind) { return index_ops_[static_cast<std::size_t>(kind)]; }
 
   const Program* program_ = nullptr;
   std::vector<NestLoop> loops_;
@@ -133,6 +136,9 @@ class Nest {
   std::vector<NestMeeting> meetings_;
   std::vector<NestVariable> variables_;
   std::vector<int> stack_;  // loop ids, outermost first
+  std::array<double, static_cast<std::size_t>(OpClass::kCount)>
+      index_ops_{};  // of the statement that is being added
+  Tape tape_;        // of the expression that is being averaged
   double branches_ = 0;
   double code_size_ = 0;
 };

@@ -43,7 +43,7 @@ ExprPtr FlatIndex(const Tensor& tensor, std::span<const ExprPtr> indices) {
   ExprPtr flat = IntExpr(0), stride = IntExpr(1);
   for (std::size_t d = indices.size(); d-- > 0;) {
     flat = indices[d] * stride + flat;
-    stride = stride * ExtentValue(tensor.shape[d]);
+    if (d > 0) stride = stride * ExtentValue(tensor.shape[d]);
   }
   return flat;
 }
@@ -80,6 +80,8 @@ ExprPtr LowerBody(const ExprPtr& body, std::span<const ExprPtr> axis_values, con
 }
 
 Lowering::Lowering(const Workload& w) : workload(&w), buffer_of_tensor(w.tensors.size(), -1) {
+  program.variables.reserve(64);
+  program.buffers.reserve(16);
   const std::vector<int> arguments = ArgumentTensors(w);
   for (std::size_t a = 0; a < arguments.size(); ++a) {
     const auto id = static_cast<std::size_t>(arguments[a]);

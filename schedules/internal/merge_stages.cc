@@ -54,7 +54,7 @@ class OwnForm {
     return Rewrite(body, [this](const ExprPtr& e) -> ExprPtr {
       if (!ColorRefinement::IsCommutative(e->op) || Compare(*e->args[0], *e->args[1]) <= 0)
         return nullptr;
-      auto swapped = std::make_shared<Expr>(*e);
+      auto swapped = MakeNode<Expr>(*e);
       std::swap(swapped->args[0], swapped->args[1]);
       return swapped;
     });

@@ -81,7 +81,7 @@ class Orderer {
       if (!ColorRefinement::IsCommutative(e->op) || e->args[1]->op == Op::kInt ||
           !Swap(stage, *e->args[0], *e->args[1]))
         return nullptr;
-      auto swapped = std::make_shared<Expr>(*e);
+      auto swapped = MakeNode<Expr>(*e);
       std::swap(swapped->args[0], swapped->args[1]);
       return swapped;
     });
@@ -191,7 +191,7 @@ class Orderer {
   // New variables and ids, affine sums rebuilt in axis order; the order of operands stays.
   ExprPtr Renamed(const ExprPtr& e, const std::vector<ExprPtr>& values) const {
     if (e->op == Op::kVar) return values[static_cast<std::size_t>(e->index)];
-    auto copy = std::make_shared<Expr>(*e);
+    auto copy = MakeNode<Expr>(*e);
     if (e->op == Op::kLoad) copy->index = new_id_[static_cast<std::size_t>(e->index)];
     if (e->op == Op::kExtent) copy->index = new_symbol_[static_cast<std::size_t>(e->index)];
     for (ExprPtr& arg : copy->args) arg = Renamed(arg, values);

@@ -53,7 +53,7 @@ ExprPtr Parser::Remap(const ExprPtr& e, const std::vector<int>& axis_to_var,
                       std::unordered_map<const Expr*, ExprPtr>& memo) {
   const auto known = memo.find(e.get());
   if (known != memo.end()) return known->second;
-  auto copy = std::make_shared<Expr>(*e);
+  auto copy = MakeNode<Expr>(*e);
   if (e->op == Op::kVar) copy->index = axis_to_var[static_cast<std::size_t>(e->index)];
   if (e->op == Op::kLoad && e->index <= kFirstReduction)
     copy->index = reduction_tensors_[static_cast<std::size_t>(kFirstReduction - e->index)];

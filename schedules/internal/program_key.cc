@@ -53,36 +53,51 @@ class NodeNumbers {
   int count_ = 0;
 };
 
+// What a writer needs memory for; kept from program to program.
+struct Scratch {
+  std::vector<char> bytes = std::vector<char>(1 << 15);
+  std::vector<int> variables, buffers;
+  NodeNumbers seen;  // within one statement
+};
+
 class Writer {
  public:
-  explicit Writer(const Program& program)
+  Writer(const Program& program, Scratch& scratch)
       : program_(program),
-        variables_(program.variables.size(), -1),
-        buffers_(program.buffers.size(), -1) {}
+        bytes_(scratch.bytes),
+        variables_(scratch.variables),
+        buffers_(scratch.buffers),
+        seen_(scratch.seen) {
+    variables_.assign(program.variables.size(), -1);
+    buffers_.assign(program.buffers.size(), -1);
+    seen_.Clear();
+  }
 
   Hash128 Key() {
-    bytes_.reserve(1 << 14);
     Text(program_.compiler);
     for (const std::string& flag : program_.flags) Text(flag);
     Number(program_.plain);
-    for (const StmtPtr& root : {program_.prepare, program_.body}) {
+    for (const Stmt* root : {program_.prepare.get(), program_.body.get()}) {
       Number(root != nullptr);
       if (root) Statement(*root);
     }
-    return HashOf(bytes_);
+    return HashOf({bytes_.data(), length_});
   }
 
  private:
   template <typename T>
   void Number(T value) {
     const auto wide = static_cast<std::int64_t>(value);
-    char raw[sizeof(wide)];
-    std::memcpy(raw, &wide, sizeof(wide));
-    bytes_.append(raw, sizeof(wide));
+    Append(&wide, sizeof(wide));
   }
   void Text(const std::string& text) {
     Number(text.size());
-    bytes_ += text;
+    Append(text.data(), text.size());
+  }
+  void Append(const void* data, std::size_t size) {
+    if (bytes_.size() - length_ < size) bytes_.resize(2 * bytes_.size() + size);
+    std::memcpy(bytes_.data() + length_, data, size);
+    length_ += size;
   }
 
   void Variable(int id) {
@@ -173,14 +188,19 @@ class Writer {
   }
 
   const Program& program_;
-  std::string bytes_;
-  std::vector<int> variables_, buffers_;
+  std::vector<char>& bytes_;
+  std::size_t length_ = 0;
+  std::vector<int>& variables_;
+  std::vector<int>& buffers_;
   int next_variable_ = 0, next_buffer_ = 0;
-  NodeNumbers seen_;  // within one statement
+  NodeNumbers& seen_;
 };
 
 }  // namespace
 
-Hash128 ProgramKey(const Program& program) { return Writer(program).Key(); }
+Hash128 ProgramKey(const Program& program) {
+  static thread_local Scratch scratch;
+  return Writer(program, scratch).Key();
+}
 
 }  // namespace kindred::internal

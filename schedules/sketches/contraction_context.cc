@@ -3,6 +3,19 @@
 #include "schedules/sketches/contraction_panel.h"
 
 namespace kindred {
+namespace {
+
+ExprPtr ValueOf(const Affine& affine, std::span<const ExprPtr> variables) {
+  ExprPtr sum;
+  for (std::size_t i = 0; i < affine.coefficients.size(); ++i) {
+    if (affine.coefficients[i] == 0) continue;
+    ExprPtr term = variables[i] * affine.coefficients[i];
+    sum = sum ? sum + term : term;
+  }
+  return sum ? sum + affine.constant : IntExpr(affine.constant);
+}
+
+}  // namespace
 
 ContractionContext::ContractionContext(const Workload& the_workload,
                                        const ContractionPattern& the_pattern,
@@ -47,8 +60,8 @@ Scratch ContractionContext::AddScratch(std::string name, std::int64_t elements) 
 ExprPtr ContractionContext::FlatIndexOf(const OperandAccess& operand,
                                         std::span<const ExprPtr> at) const {
   AxisValues indices;
-  for (const Affine& index : operand.index)
-    indices.push_back(SubstituteVars(FromAffine(index), at));
+  indices.reserve(operand.index.size());
+  for (const Affine& index : operand.index) indices.push_back(ValueOf(index, at));
   return internal::FlatIndex(workload.tensors[static_cast<std::size_t>(operand.tensor)], indices);
 }
 

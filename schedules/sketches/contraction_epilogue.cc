@@ -23,15 +23,17 @@ Epilogue::Epilogue(internal::Lowering& lowering, const PointwiseChain& chain)
     if (const auto affine = AsAffine(*flat, axes)) access.steps = affine->coefficients;
     accesses_.push_back(std::move(access));
   };
+  bodies_.resize(count);
   for (std::size_t i = 0; i < count; ++i) {
     const Stage& stage = StageAt(i);
     std::vector<ExprPtr> point = variables;
     if (i > 0) {
+      bodies_[i] = internal::GuardPadding(workload, stage);
       const auto& order = chain_.after_axes[i - 1];
       for (std::size_t s = 0; s < order.size(); ++s)
         point[s] = variables[static_cast<std::size_t>(order[s])];
       internal::LowerBody(
-          internal::GuardPadding(workload, stage), point,
+          bodies_[i], point,
           [&](int tensor, std::span<const ExprPtr> indices, DataType type) -> ExprPtr {
             if (const auto found = position_of.find(tensor); found != position_of.end()) {
               loaded_later_[found->second] = true;
@@ -99,7 +101,7 @@ StmtPtr Epilogue::Emit(std::span<const ExprPtr> axes, int x, std::int64_t lanes,
         for (std::size_t s = 0; s < order.size(); ++s)
           point[s] = at[static_cast<std::size_t>(order[s])];
         result = internal::LowerBody(
-            internal::GuardPadding(workload, stage), point,
+            bodies_[i], point,
             [&](int id, std::span<const ExprPtr> indices, DataType type) -> ExprPtr {
               if (const auto found = values.find(id); found != values.end()) return found->second;
               return LoadExpr(

@@ -38,6 +38,7 @@ class Epilogue {
 
   internal::Lowering& lowering_;
   PointwiseChain chain_;
+  std::vector<ExprPtr> bodies_;  // per position, padding guarded; none for the anchor
   std::vector<Access> accesses_;
   std::vector<bool> loaded_later_;  // per position
   std::map<std::pair<int, std::int64_t>, int> registers_;

@@ -1,8 +1,8 @@
 // Nodes and edges of the search tree, in two flat arrays.
 //
-//      Node --first_edge, edge_count--> [Edge][Edge][Edge]   one per option, in its order
+//      TreeNode --first_edge, edge_count--> [Edge][Edge][Edge]   one per option, in its order
 //                                          |
-//                                        child: a Node, kUnexpanded, or kLeaf (complete path)
+//                                        child: a TreeNode, kUnexpanded, or kLeaf (complete path)
 //
 // Statistics lie on edges. An edge is closed when nothing below it is left to propose: a leaf that
 // was evaluated, or a node all of whose edges are closed. Visits in flight (virtual loss) are those
@@ -27,7 +27,7 @@ struct Edge {
 };
 static_assert(sizeof(Edge) == 32, "two edges per cache line");
 
-struct Node {
+struct TreeNode {
   std::uint32_t first_edge = 0;
   std::uint16_t edge_count = 0;
   std::uint16_t open_edges = 0;
@@ -36,6 +36,6 @@ struct Node {
   float reward_max = 0;
   std::int32_t trie = -1;  // PathSampler's node, where there is one
 };
-static_assert(sizeof(Node) == 24, "nodes are many: keep them small");
+static_assert(sizeof(TreeNode) == 24, "nodes are many: keep them small");
 
 }  // namespace kindred

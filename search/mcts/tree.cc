@@ -7,7 +7,7 @@ namespace kindred {
 
 std::int32_t Tree::AddNode(const SampledPath& path, std::size_t depth, std::int32_t trie) {
   const Decision& decision = *path.decisions[depth];
-  Node node;
+  TreeNode node;
   node.first_edge = static_cast<std::uint32_t>(edges_.size());
   node.edge_count = static_cast<std::uint16_t>(decision.options.size());
   node.trie = trie;
@@ -47,7 +47,7 @@ void Tree::Trace(const SampledPath& path) {
 void Tree::CloseTraced() {
   for (std::size_t depth = traced_edges_.size(); depth-- > 0;) {
     Edge& edge = edges_[traced_edges_[depth]];
-    Node& node = nodes_[static_cast<std::size_t>(traced_nodes_[depth])];
+    TreeNode& node = nodes_[static_cast<std::size_t>(traced_nodes_[depth])];
     if (!edge.closed) --node.open_edges;
     edge.closed = true;
     if (node.open_edges > 0) return;
@@ -58,7 +58,7 @@ void Tree::Insert(const SampledPath& path, double reward, bool in_flight) {
   Trace(path);
   const auto value = static_cast<float>(reward);
   for (std::size_t depth = 0; depth < traced_edges_.size(); ++depth) {
-    Node& node = nodes_[static_cast<std::size_t>(traced_nodes_[depth])];
+    TreeNode& node = nodes_[static_cast<std::size_t>(traced_nodes_[depth])];
     Edge& edge = edges_[traced_edges_[depth]];
     ++node.visits;
     node.reward_sum += value;
@@ -82,7 +82,7 @@ double Tree::Value(const Edge& edge) const {
          (1 - parameters_.max_weight) * static_cast<double>(edge.reward_sum) / (visits + lost);
 }
 
-std::uint32_t Tree::Choose(const Node& node) {
+std::uint32_t Tree::Choose(const TreeNode& node) {
   // Prior: softmax of the best reward below a child, or of what its choice did elsewhere.
   priors_.assign(node.edge_count, 0);
   double highest = 0, sum = 0;
@@ -147,7 +147,7 @@ std::optional<std::vector<std::uint16_t>> Tree::Select() {
   if (nodes_[0].open_edges == 0) return std::nullopt;
   std::int32_t at = 0;
   while (at >= 0) {
-    const Node& node = nodes_[static_cast<std::size_t>(at)];
+    const TreeNode& node = nodes_[static_cast<std::size_t>(at)];
     const std::uint32_t chosen = Choose(node);
     prefix.push_back(static_cast<std::uint16_t>(chosen - node.first_edge));
     ++edges_[chosen].in_flight;

@@ -45,14 +45,14 @@ class Tree {
   // Edges along a path, made where they are missing.
   void Trace(const SampledPath& path);
   void CloseTraced();
-  std::uint32_t Choose(const Node& node);
+  std::uint32_t Choose(const TreeNode& node);
   double Value(const Edge& edge) const;
 
   const PathSampler& sampler_;
   const Policy& policy_;
   const MctsParameters& parameters_;
   double exploration_;
-  std::vector<Node> nodes_;  // nodes_[0]: the root, once a path was inserted
+  std::vector<TreeNode> nodes_;  // nodes_[0]: the root, once a path was inserted
   std::vector<Edge> edges_;
   std::vector<std::int32_t> traced_nodes_;
   std::vector<std::uint32_t> traced_edges_;

@@ -65,6 +65,25 @@ TEST(Booster, SavesAndLoads) {
   EXPECT_TRUE(Booster::Load("")->empty());
 }
 
+// Bit by bit, also where features are missing.
+TEST(Booster, SaysWhatXgboostsPredictorSays) {
+  for (const std::uint64_t seed : {1, 2, 3}) {
+    Booster booster;
+    ASSERT_TRUE(booster.Train(Rows(400, seed), {.seed = seed}));
+    TrainingRows test = Rows(101, seed + 10);
+    for (const bool holes : {false, true}) {
+      if (holes)
+        for (std::size_t i = 0; i < test.features.size(); i += 7)
+          test.features[i] = i % 2 == 0 ? -1e30f : std::nanf("");
+      std::vector<double> ours(101, 0.25), theirs(101, 0.25);
+      ASSERT_TRUE(booster.AddTo(test.features, 3, ours));
+      ASSERT_TRUE(booster.AddToByXgboost(test.features, 3, theirs));
+      EXPECT_EQ(ours, theirs);
+      EXPECT_NE(ours[5], 0.25);
+    }
+  }
+}
+
 TEST(Booster, RefusesBadRowsWithXgboostsMessage) {
   Booster booster;
   TrainingRows rows = Rows(100, 1);

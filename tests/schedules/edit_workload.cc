@@ -65,7 +65,7 @@ std::vector<std::size_t> Readers(const Workload& workload, int tensor) {
 }
 
 ExprPtr RawExpr(Op op, DataType type, std::vector<ExprPtr> args) {
-  auto e = std::make_shared<Expr>();
+  auto e = MakeNode<Expr>();
   e->op = op;
   e->type = type;
   e->args = std::move(args);
@@ -73,7 +73,7 @@ ExprPtr RawExpr(Op op, DataType type, std::vector<ExprPtr> args) {
 }
 
 ExprPtr WithArgs(const Expr& e, std::vector<ExprPtr> args) {
-  auto copy = std::make_shared<Expr>(e);
+  auto copy = MakeNode<Expr>(e);
   copy->args = std::move(args);
   return copy;
 }

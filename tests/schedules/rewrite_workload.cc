@@ -202,7 +202,7 @@ bool AddUnitReduction(Disguised& d, Random& random) {
 void FoldConstants(Workload& workload) {
   for (Stage& stage : workload.stages)
     stage.body = Rewrite(stage.body, [](const ExprPtr& e) -> ExprPtr {
-      return IsConstant(*e) ? std::make_shared<Expr>(*e) : nullptr;
+      return IsConstant(*e) ? MakeNode<Expr>(*e) : nullptr;
     });
 }
 

@@ -14,7 +14,7 @@ namespace {
 constexpr std::int64_t kLargestPaths = std::int64_t{1} << 22;  // elements of TreeEnsemble::path
 constexpr std::size_t kDeepest = 1024;
 
-struct Node {
+struct TreeNode {
   std::string mode;  // BRANCH_..., LEAF
   std::int64_t feature = 0;
   double threshold = 0;
@@ -35,7 +35,7 @@ struct Leaf {
 };
 
 struct FlatTree {
-  std::vector<Node> tests;
+  std::vector<TreeNode> tests;
   std::vector<Leaf> leaves;
 };
 
@@ -60,12 +60,12 @@ class Reader {
         (!missing.empty() && missing.size() != count))
       return Unsupported("lists of nodes that are not of one length");
     for (std::size_t i = 0; i < count; ++i) {
-      const Node node{found->second.texts[i],
-                      features[i],
-                      values[i],
-                      !missing.empty() && missing[i] != 0,
-                      yes[i],
-                      no[i]};
+      const TreeNode node{found->second.texts[i],
+                          features[i],
+                          values[i],
+                          !missing.empty() && missing[i] != 0,
+                          yes[i],
+                          no[i]};
       if (!nodes_.emplace(NodeId(trees[i], ids[i]), node).second)
         return Unsupported("two nodes of one number");
       for (const std::int64_t child : {yes[i], no[i]})
@@ -133,7 +133,7 @@ class Reader {
     steps_ += static_cast<std::int64_t>(way.steps.size()) + 1;
     if (way.steps.size() > kDeepest || steps_ > kLargestPaths)
       return Unsupported("trees so deep or of so many leaves");
-    const Node& node = found->second;
+    const TreeNode& node = found->second;
     if (node.mode == "LEAF") {
       flat.leaves.push_back({id, std::move(way)});
       return {};
@@ -150,7 +150,7 @@ class Reader {
 
   OpContext& op_;
   const std::string prefix_;
-  std::map<NodeId, Node> nodes_;
+  std::map<NodeId, TreeNode> nodes_;
   std::set<NodeId> children_;
   std::vector<NodeId> roots_;
   std::vector<std::int64_t> order_;
@@ -170,7 +170,7 @@ struct PlainTest {
   bool equal = false, inverted = false;
 };
 
-Result<PlainTest> MakePlain(const Node& node, DataType type) {
+Result<PlainTest> MakePlain(const TreeNode& node, DataType type) {
   const double below = NextBelow(node.threshold, type);
   if (node.mode == "BRANCH_LEQ") return PlainTest{node.threshold, false, false};
   if (node.mode == "BRANCH_LT") return PlainTest{below, false, false};
@@ -182,7 +182,7 @@ Result<PlainTest> MakePlain(const Node& node, DataType type) {
 }
 
 // What is not a number fails x <= t and x == t. Behind an inverted test that means "true".
-bool MissingPasses(const Node& node, const PlainTest& plain) {
+bool MissingPasses(const TreeNode& node, const PlainTest& plain) {
   const bool true_for_missing = node.missing_passes || node.mode == "BRANCH_NEQ";
   return true_for_missing != plain.inverted;
 }
@@ -233,7 +233,7 @@ class Filler {
     const auto results = static_cast<std::size_t>(all_.results);
     std::vector<bool> inverted;
     for (std::size_t n = 0; n < tree.tests.size(); ++n) {
-      const Node& node = tree.tests[n];
+      const TreeNode& node = tree.tests[n];
       KINDRED_TRY(const PlainTest plain, MakePlain(node, type_));
       inverted.push_back(plain.inverted);
       const std::size_t at = t * tests + n;
@@ -275,7 +275,7 @@ Result<TreeEnsemble> ReadTreeEnsemble(OpContext& op, const std::string& prefix,
   KINDRED_TRY(const std::vector<FlatTree> flat, reader.Flatten());
   if (flat.empty() || results < 1) return Unsupported("an ensemble without trees or results");
   for (const FlatTree& tree : flat)
-    for (const Node& node : tree.tests)
+    for (const TreeNode& node : tree.tests)
       if (node.feature < 0 || node.feature >= features)
         return Unsupported(fmt::format("a test of feature {} of {}", node.feature, features));
   Filler filler(flat, results, type);

@@ -113,6 +113,12 @@ void AddTune(CLI::App& app, std::function<int()>& run) {
               "Search algorithm; surrogate is for kernels' descriptions, and their default")
           ->check(CLI::IsMember({"mcts", "evolution", "random", "surrogate"}))
           ->capture_default_str();
+  command
+      ->add_option(
+          "--scheduler", o->options.scheduler,
+          "Which subgraph is next: by expected gain per second, by Ansor's rule, or in turn")
+      ->check(CLI::IsMember({"gain", "ansor", "round-robin"}))
+      ->capture_default_str();
   auto families = std::make_shared<std::string>("on");
   command->add_option("--families", *families, "Share models and winners within families")
       ->check(CLI::IsMember({"on", "off"}))

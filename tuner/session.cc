@@ -88,10 +88,11 @@ Result<void> TuningSession::Run(const std::function<bool()>& stop, Progress& pro
   for (std::size_t i = 0; i < tasks_.size(); ++i) {
     const TuneTask& task = tasks_[i];
     const double near_ns = kNearRoofline * task.roofline_ns;
-    scheduler_.AddTask(task.weight, task.untuned_ns > 0 ? task.untuned_ns : near_ns,
-                       options_.families ? task.family : static_cast<int>(i));
+    scheduler_->AddTask({task.weight, task.untuned_ns > 0 ? task.untuned_ns : near_ns,
+                         options_.families ? task.family : static_cast<int>(i),
+                         static_cast<double>(task.flop)});
     if (!task.left_out.empty()) {
-      scheduler_.Close(static_cast<int>(i));
+      scheduler_->Close(static_cast<int>(i));
       continue;
     }
     // A plain loop nest that is near the device's limits is worth trying as a schedule.
@@ -110,7 +111,7 @@ Result<void> TuningSession::Run(const std::function<bool()>& stop, Progress& pro
     const int index = NextTask(size);
     if (index < 0) break;
     if (size == 0) {
-      scheduler_.Close(index);
+      scheduler_->Close(index);
       continue;
     }
     KINDRED_CHECK(RunRound(index, size, ended, progress));
@@ -122,7 +123,7 @@ Result<void> TuningSession::Run(const std::function<bool()>& stop, Progress& pro
 // What the log holds is replayed first: a budget never changes what was decided.
 bool TuningSession::NothingToGain() const {
   return options_.until > 0 && !logged_.contains(round_) &&
-         scheduler_.ExpectedShare() < options_.until;
+         scheduler_->ExpectedShare() < options_.until;
 }
 
 // The task of the next round and its size; -1 when there is nothing left. A round that the log
@@ -137,7 +138,7 @@ int TuningSession::NextTask(std::int64_t& size) const {
       return static_cast<int>(i);
     }
   }
-  const std::optional<int> picked = scheduler_.Pick();
+  const std::optional<int> picked = scheduler_->Pick();
   if (!picked) return -1;
   size = Room(tasks_[static_cast<std::size_t>(*picked)]);
   return *picked;
@@ -225,7 +226,7 @@ Result<void> TuningSession::RunRound(int index, std::int64_t size,
   if (!same) return AbsorbLog();
   if (round.candidates.empty()) {
     task.exhausted = true;
-    scheduler_.Close(index);
+    scheduler_->Close(index);
     return {};
   }
   if (round.outcomes.size() < round.candidates.size())
@@ -234,7 +235,7 @@ Result<void> TuningSession::RunRound(int index, std::int64_t size,
   if (round.outcomes.size() < round.candidates.size())
     return {};  // cut off: a later run finishes it
   KINDRED_CHECK(FinishRound(index, round));
-  if (!task.left_out.empty()) scheduler_.Close(index);
+  if (!task.left_out.empty()) scheduler_->Close(index);
   return {};
 }
 
@@ -375,17 +376,23 @@ void TuningSession::CountOutcomes(const Round& round) {
 // Applies a complete round to the searcher, the models and the scheduler.
 Result<void> TuningSession::FinishRound(int index, const Round& round) {
   TuneTask& task = *round.task;
-  double seconds = 0;
+  RoundResult result;
   {
     Stopwatch watch(times_.search_s);
+    double errors = 0, timed = 0;
     for (std::size_t i = 0; i < round.outcomes.size(); ++i) {
       const Outcome& outcome = round.outcomes[i];
-      seconds += outcome.build_s + outcome.run_s;
+      result.seconds += outcome.build_s + outcome.run_s;
+      if (outcome.Timed() && i < round.predicted_ns.size()) {
+        errors += std::abs(std::log2(outcome.median_ns / round.predicted_ns[i]));
+        ++timed;
+      }
       models_->Observe(
           {task.model_index,
            ExtractFeatures(*round.candidates[i].program, task.canonical.workload, target_),
            outcome.Timed() ? outcome.median_ns : 0});
     }
+    if (timed > 0) result.model_error = errors / timed;
     task.searcher->Observe(round.candidates, round.outcomes);
   }
   observed_ += static_cast<std::int64_t>(round.outcomes.size());
@@ -395,7 +402,8 @@ Result<void> TuningSession::FinishRound(int index, const Round& round) {
     KINDRED_CHECK(models_->Train());
     untrained_ = 0;
   }
-  scheduler_.Update(index, task.best_ns, seconds);
+  result.best_ns = task.best_ns;
+  scheduler_->Update(index, result);
   ++round_;
   return {};
 }

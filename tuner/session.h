@@ -5,7 +5,8 @@
 //   -> report
 //
 // Invariants
-// - A session is (inputs, target, seed, searcher, families on/off); its id is the digest of these.
+// - A session is (inputs, target, seed, searcher, scheduler, families on/off); its id is the digest
+//   of these.
 //   Budgets are not part of it: the same command with more trials goes on where it was.
 // - Every finished trial is in the log before the next one is measured.
 // - A task that cannot be measured is left out with its cause; the others go on.
@@ -44,9 +45,11 @@ struct TuneOptions {
   double until = 0;
   std::uint64_t seed = 0;
   std::string searcher = "mcts";
+  std::string scheduler = "gain";
   bool families = true;
   // For ablations: winners of siblings are tried; models stand on the analytic prior.
   bool foresee = true, prior = true;
+  GainOptions gain;
   int batch = 8;  // trials of a round
   // Where the schedules of a task come from; replays of recordings have fewer.
   std::function<std::unique_ptr<Space>(const Workload& canonical, const Target&)> space = MakeSpace;
@@ -166,7 +169,7 @@ class TuningSession {
   std::vector<Family> families_;
   Sharing sharing_;
   std::unique_ptr<FamilyModels> models_;
-  TaskScheduler scheduler_;
+  std::unique_ptr<TaskScheduler> scheduler_;
   SessionRecord session_;
   TargetRecord target_record_;
 

@@ -43,6 +43,7 @@ Result<std::unique_ptr<TuningSession>> TuningSession::Open(std::vector<TuningInp
                                                            const TuneOptions& options,
                                                            Runner& runner, TuningLog& log) {
   std::unique_ptr<TuningSession> session(new TuningSession(target, options, runner, log));
+  KINDRED_TRY(session->scheduler_, MakeTaskScheduler(options.scheduler, options.gain));
   KINDRED_CHECK(session->FreezeTarget());
   KINDRED_CHECK(session->MakeTasks(std::move(inputs)));
   KINDRED_CHECK(session->OpenRecords());
@@ -95,6 +96,7 @@ Result<void> TuningSession::OpenRecords() {
   const json inputs = InputsToJson(inputs_);
   json options = {
       {"searcher", options_.searcher}, {"families", options_.families}, {"batch", options_.batch}};
+  if (options_.scheduler != "gain") options["scheduler"] = options_.scheduler;
   if (!options_.foresee) options["foresee"] = false;
   if (!options_.prior) options["prior"] = false;
   const std::string identity =

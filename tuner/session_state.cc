@@ -108,7 +108,7 @@ RunEnd TuningSession::WhyEnded(bool interrupted) const {
     return {"until",
             fmt::format("another round of every subgraph is expected to gain {:.2g}% of the time, "
                         "less than {:g}%",
-                        100 * scheduler_.ExpectedShare(), 100 * options_.until)};
+                        100 * scheduler_->ExpectedShare(), 100 * options_.until)};
   return {"time", fmt::format("the time of {:g} s is spent", options_.time_s)};
 }
 

@@ -53,7 +53,7 @@ def help_and_usage(sandbox):
                   ["tune", "x.kd", "--trips", "-2"], ["import", "x.onnx", "--dim", "n=-1"], ["query", "x.kd", "--epoch", "-1"],
                   ["tune", "x.kd", "--target", "cpu:threads=-1"], ["tune", "x.kd", "--until", "1"], ["tune", "x.kd", "--until", "0%"],
                   ["tune", "x.kd", "--until", "-1%"], ["tune", "x.kd", "--until", "100%"], ["tune", "x.kd", "--until", "nan%"],
-                  ["tune", "x.kd", "--until", "one%"]):
+                  ["tune", "x.kd", "--until", "one%"], ["tune", "x.kd", "--scheduler", "fifo"]):
         done = sandbox.run(*words)
         sandbox.check(done.code == 2 and done.err.strip(), f"`kindred {' '.join(words)}` is bad usage: exit code 2 and a message", done)
 

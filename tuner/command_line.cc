@@ -119,6 +119,13 @@ void AddTune(CLI::App& app, std::function<int()>& run) {
           "Which subgraph is next: by expected gain per second, by Ansor's rule, or in turn")
       ->check(CLI::IsMember({"gain", "ansor", "round-robin"}))
       ->capture_default_str();
+  auto choice = std::make_shared<std::string>("on");
+  command
+      ->add_option("--final-choice", *choice,
+                   "Measure the fastest schedules again before the run ends, interleaved, for at "
+                   "most 2% of the trials' seconds; not for kernels' descriptions")
+      ->check(CLI::IsMember({"on", "off"}))
+      ->capture_default_str();
   auto families = std::make_shared<std::string>("on");
   command->add_option("--families", *families, "Share models and winners within families")
       ->check(CLI::IsMember({"on", "off"}))
@@ -132,8 +139,9 @@ void AddTune(CLI::App& app, std::function<int()>& run) {
       ->capture_default_str();
   command->add_flag("--quiet", o->quiet, "No progress on standard error");
   AddCommon(*command, *o);
-  command->callback([o, time, until, families, searcher, &run] {
+  command->callback([o, time, until, choice, families, searcher, &run] {
     o->options.families = *families == "on";
+    o->options.choice_share = *choice == "on" ? kChoiceShare : 0;
     o->searcher_given = searcher->count() > 0;
     if (!time->empty()) {
       const std::string problem = ReadDuration(*time, o->options.time_s);

@@ -40,6 +40,9 @@ TrialRecord ToRecord(const TrialOrigin& origin, const Candidate& candidate,
 // Error kUnsupported: a status that this version does not know.
 Result<Outcome> ToOutcome(const TrialRecord& record);
 
+// The row of a schedule that was measured again in a final choice, not of a trial of a search.
+bool IsRemeasurement(const TrialRecord& record);
+
 std::int64_t NowMs();
 
 }  // namespace kindred

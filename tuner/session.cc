@@ -72,6 +72,8 @@ Result<void> TuningSession::Run(const std::function<bool()>& stop, Progress& pro
     return stop() || (options_.time_s > 0 && Elapsed() >= options_.time_s);
   };
   const auto finish = [&]() -> Result<void> {
+    end_ = WhyEnded(stop());
+    KINDRED_CHECK(ChooseWinners(stop, progress));
     times_.build_s = runner_.times().build_s;
     times_.run_s = runner_.times().run_s;
     times_.device_busy_s = runner_.times().device_busy_s;
@@ -80,7 +82,6 @@ Result<void> TuningSession::Run(const std::function<bool()>& stop, Progress& pro
     times_.wall_s = Elapsed();
     times_.other_s = std::max(
         0.0, times_.wall_s - times_.build_s - times_.run_s - times_.train_s - times_.search_s);
-    end_ = WhyEnded(stop());
     return SaveState(interrupted() ? "interrupted" : "finished");
   };
 
@@ -106,7 +107,9 @@ Result<void> TuningSession::Run(const std::function<bool()>& stop, Progress& pro
     for (const auto& [round, list] : logged_) known += static_cast<std::int64_t>(list.size());
     progress.Note(fmt::format("session {} goes on after {} trials", session_.id, known));
   }
-  while (!ended() && !NothingToGain()) {
+  while (!ended()) {
+    while (choice_rounds_.contains(round_)) ++round_;
+    if (NothingToGain()) break;
     std::int64_t size = 0;
     const int index = NextTask(size);
     if (index < 0) break;
@@ -232,8 +235,10 @@ Result<void> TuningSession::RunRound(int index, std::int64_t size,
   if (round.outcomes.size() < round.candidates.size())
     KINDRED_CHECK(MeasureRound(index, round, stop, progress));
   CountOutcomes(round);
-  if (round.outcomes.size() < round.candidates.size())
-    return {};  // cut off: a later run finishes it
+  if (round.outcomes.size() < round.candidates.size()) {  // a later run finishes it
+    cut_off_ = !round.outcomes.empty();
+    return {};
+  }
   KINDRED_CHECK(FinishRound(index, round));
   if (!task.left_out.empty()) scheduler_->Close(index);
   return {};
@@ -273,7 +278,7 @@ Result<void> TuningSession::AbsorbLog() {
         const auto path = PathFromJson(*task.space, trial.schedule);
         auto candidate = path ? task.space->Lower(*path) : Result<Candidate>(path.error());
         if (!candidate) {  // a schedule of another version's space
-          CountOutcome(task, outcome, {});
+          CountOutcome(task, outcome, nullptr, 0);
           continue;
         }
         round.candidates.push_back(std::move(*candidate));
@@ -356,21 +361,28 @@ Result<void> TuningSession::Store(const Round& round, const Outcome& outcome) {
   return error;
 }
 
-void TuningSession::CountOutcome(TuneTask& task, const Outcome& outcome, const Path& path) {
+void TuningSession::CountOutcome(TuneTask& task, const Outcome& outcome, const Candidate* candidate,
+                                 double predicted_ns) {
   ++task.trials;
+  trial_s_ += outcome.run_s + outcome.build_s / 2;
   if (!outcome.Timed()) {
     ++task.failed;
     ++task.failures[std::string(Name(outcome.status))];
-  } else if (outcome.status == Status::kOk && outcome.validated && !path.empty() &&
-             (task.best_ns == 0 || outcome.median_ns < task.best_ns)) {
+  }
+  if (candidate == nullptr) return;
+  Know(task, {.key = candidate->key.Hex(), .path = candidate->path, .predicted_ns = predicted_ns},
+       outcome);
+  if (outcome.status == Status::kOk && outcome.validated &&
+      (task.best_ns == 0 || outcome.median_ns < task.best_ns)) {
     task.best_ns = outcome.median_ns;
-    task.best_path = path;
+    task.best_path = candidate->path;
   }
 }
 
 void TuningSession::CountOutcomes(const Round& round) {
   for (std::size_t i = 0; i < round.outcomes.size(); ++i)
-    CountOutcome(*round.task, round.outcomes[i], round.candidates[i].path);
+    CountOutcome(*round.task, round.outcomes[i], &round.candidates[i],
+                 i < round.predicted_ns.size() ? round.predicted_ns[i] : 0);
 }
 
 // Applies a complete round to the searcher, the models and the scheduler.

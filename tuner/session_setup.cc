@@ -129,6 +129,9 @@ Result<void> TuningSession::OpenRecords() {
       start_epoch = summary.value("start_epoch", std::int64_t{0});
       planned_round_ = summary.value("planned_round", std::int64_t{-1});
       planned_size_ = summary.value("planned_size", std::int64_t{0});
+      const json choice = summary.value("final_choice", json::object());
+      choice_.after_trials = choice.value("after_trials", std::int64_t{-1});
+      choice_.seconds = choice.value("seconds", 0.0);
     }
     session_.state = "running";
     KINDRED_TRY(const auto stored_tasks, log_.Tasks(id));
@@ -195,6 +198,9 @@ Result<void> TuningSession::LoadWarmTrials(std::int64_t start_epoch) {
       auto candidate = task.space->Lower(*path);
       if (!candidate) continue;
       KINDRED_TRY(const Outcome outcome, ToOutcome(trial));
+      Know(task, {.key = trial.schedule_key, .path = *path, .predicted_ns = trial.predicted_ns},
+           outcome);
+      if (IsRemeasurement(trial)) continue;
       outcomes.push_back(outcome);
       models_->Observe({task.model_index,
                         ExtractFeatures(*candidate->program, task.canonical.workload, target_),
@@ -216,7 +222,14 @@ Result<void> TuningSession::LoadRounds() {
   TrialFilter filter;
   filter.session = session_.id;
   KINDRED_TRY(auto trials, log_.Trials(filter));
-  for (TrialRecord& trial : trials) logged_[trial.round].push_back(std::move(trial));
+  for (TrialRecord& trial : trials) {
+    if (IsRemeasurement(trial)) {
+      choice_rounds_.insert(trial.round);
+      remeasured_.push_back(std::move(trial));
+    } else {
+      logged_[trial.round].push_back(std::move(trial));
+    }
+  }
   for (auto& [round, list] : logged_)
     std::sort(list.begin(), list.end(),
               [](const TrialRecord& a, const TrialRecord& b) { return a.position < b.position; });

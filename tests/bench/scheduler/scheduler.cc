@@ -17,6 +17,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <limits>
 #include <map>
 #include <random>
 
@@ -38,7 +39,7 @@ using nlohmann::ordered_json;
 
 constexpr double kNear = 1.05;
 constexpr double kUntil[] = {0.02, 0.01, 0.005};
-constexpr double kNever = 1e300;
+constexpr double kNever = std::numeric_limits<double>::infinity();
 
 struct Setting {
   const char* name;

@@ -38,6 +38,7 @@ struct MeasureJob {
   double incumbent_ns = 0;  // best known; 0: none
   std::uint64_t seed = 0;   // of the test data
   bool reference = false;   // the untuned program: never abandoned, long deadline
+  bool brief = false;       // the least number of samples is enough
   // Called with each outcome as soon as it is known, in order, so that a killed process loses none.
   std::function<void(std::size_t index, const Outcome&)> finished;
 };

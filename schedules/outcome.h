@@ -37,8 +37,11 @@ struct Outcome {
   std::string message;          // cause, for failures
   double median_ns = 0;         // of samples; set for kOk and kAbandoned
   std::vector<double> samples;  // ns, each one run (or the mean of an inner loop of short runs)
-  bool validated = false;       // outputs were compared with the reference and were right
-  double control_ns = 0;        // control kernel beside the samples: how noisy the machine was
+  // Measured again among the fastest ones, in so many passes (tuner/final_race.h); 0: proposed by a
+  // search.
+  int interleaved_passes = 0;
+  bool validated = false;  // outputs were compared with the reference and were right
+  double control_ns = 0;   // control kernel beside the samples: how noisy the machine was
   double build_s = 0, run_s = 0;
   BuildFacts facts;
   std::string compiler;  // name and version of what built it, e.g. "gcc 12.2.0"

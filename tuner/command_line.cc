@@ -113,6 +113,19 @@ void AddTune(CLI::App& app, std::function<int()>& run) {
               "Search algorithm; surrogate is for kernels' descriptions, and their default")
           ->check(CLI::IsMember({"mcts", "evolution", "random", "surrogate"}))
           ->capture_default_str();
+  command
+      ->add_option(
+          "--scheduler", o->options.scheduler,
+          "Which subgraph is next: by expected gain per second, by Ansor's rule, or in turn")
+      ->check(CLI::IsMember({"gain", "ansor", "round-robin"}))
+      ->capture_default_str();
+  auto choice = std::make_shared<std::string>("on");
+  command
+      ->add_option("--final-choice", *choice,
+                   "Measure the fastest schedules again before the run ends, interleaved, for at "
+                   "most 2% of the trials' seconds; not for kernels' descriptions")
+      ->check(CLI::IsMember({"on", "off"}))
+      ->capture_default_str();
   auto families = std::make_shared<std::string>("on");
   command->add_option("--families", *families, "Share models and winners within families")
       ->check(CLI::IsMember({"on", "off"}))
@@ -131,8 +144,9 @@ void AddTune(CLI::App& app, std::function<int()>& run) {
                     "its hardware counters; `kindred explain` shows them");
   command->add_flag("--quiet", o->quiet, "No progress on standard error");
   AddCommon(*command, *o);
-  command->callback([o, time, until, families, searcher, target, &run] {
+  command->callback([o, time, until, choice, families, searcher, target, &run] {
     o->options.families = *families == "on";
+    o->options.choice_share = *choice == "on" ? kChoiceShare : 0;
     o->searcher_given = searcher->count() > 0;
     o->target_given = target->count() > 0;
     if (!time->empty()) {

@@ -153,11 +153,13 @@ TrialRecord ToRecord(const TrialOrigin& origin, const Candidate& candidate,
                        {"shared_bytes", outcome.facts.shared_bytes}}
                       .dump();
   r.cache_state = outcome.Timed() ? (outcome.cold ? "cold" : "hot") : origin.cache_state;
+  json conditions = json::object();
   if (!outcome.timer.empty())
-    r.conditions = json{{"timer", outcome.timer},
-                        {"sm_clock_mhz", outcome.sm_clock_mhz},
-                        {"throttled", outcome.throttled}}
-                       .dump();
+    conditions = {{"timer", outcome.timer},
+                  {"sm_clock_mhz", outcome.sm_clock_mhz},
+                  {"throttled", outcome.throttled}};
+  if (outcome.interleaved_passes > 0) conditions["interleaved_passes"] = outcome.interleaved_passes;
+  r.conditions = conditions.dump();
   r.kernel = origin.kernel;
   r.compiler = outcome.compiler.empty() ? kernel.compiler : outcome.compiler;
   r.flags = Joined(kernel.flags);
@@ -206,8 +208,15 @@ Result<Outcome> ToOutcome(const TrialRecord& record) {
     outcome.timer = conditions.value("timer", "");
     outcome.sm_clock_mhz = conditions.value("sm_clock_mhz", 0.0);
     outcome.throttled = conditions.value("throttled", "");
+    outcome.interleaved_passes = conditions.value("interleaved_passes", 0);
   }
   return outcome;
+}
+
+bool IsRemeasurement(const TrialRecord& record) {
+  if (record.conditions == "{}") return false;
+  const json conditions = json::parse(record.conditions, nullptr, false);
+  return conditions.is_object() && conditions.value("interleaved_passes", 0) > 0;
 }
 
 }  // namespace kindred

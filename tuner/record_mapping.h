@@ -44,6 +44,9 @@ ProfileRecord ToRecord(std::int64_t trial, const std::map<std::string, double>& 
 // Error kUnsupported: a status that this version does not know.
 Result<Outcome> ToOutcome(const TrialRecord& record);
 
+// The row of a schedule that was measured again in a final choice, not of a trial of a search.
+bool IsRemeasurement(const TrialRecord& record);
+
 std::int64_t NowMs();
 
 }  // namespace kindred

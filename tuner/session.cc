@@ -74,6 +74,8 @@ Result<void> TuningSession::Run(const std::function<bool()>& stop, Progress& pro
     return stop() || (options_.time_s > 0 && Elapsed() >= options_.time_s);
   };
   const auto finish = [&]() -> Result<void> {
+    end_ = WhyEnded(stop());
+    KINDRED_CHECK(ChooseWinners(stop, progress));
     times_.build_s = runner_.times().build_s;
     times_.run_s = runner_.times().run_s;
     times_.device_busy_s = runner_.times().device_busy_s;
@@ -82,7 +84,6 @@ Result<void> TuningSession::Run(const std::function<bool()>& stop, Progress& pro
     times_.wall_s = Elapsed();
     times_.other_s = std::max(
         0.0, times_.wall_s - times_.build_s - times_.run_s - times_.train_s - times_.search_s);
-    end_ = WhyEnded(stop());
     return SaveState(interrupted() ? "interrupted" : "finished");
   };
 
@@ -90,10 +91,11 @@ Result<void> TuningSession::Run(const std::function<bool()>& stop, Progress& pro
   for (std::size_t i = 0; i < tasks_.size(); ++i) {
     const TuneTask& task = tasks_[i];
     const double near_ns = kNearRoofline * task.roofline_ns;
-    scheduler_.AddTask(task.weight, task.untuned_ns > 0 ? task.untuned_ns : near_ns,
-                       options_.families ? task.family : static_cast<int>(i));
+    scheduler_->AddTask({task.weight, task.untuned_ns > 0 ? task.untuned_ns : near_ns,
+                         options_.families ? task.family : static_cast<int>(i),
+                         static_cast<double>(task.flop)});
     if (!task.left_out.empty()) {
-      scheduler_.Close(static_cast<int>(i));
+      scheduler_->Close(static_cast<int>(i));
       continue;
     }
     // A plain loop nest that is near the device's limits is worth trying as a schedule.
@@ -107,12 +109,14 @@ Result<void> TuningSession::Run(const std::function<bool()>& stop, Progress& pro
     for (const auto& [round, list] : logged_) known += static_cast<std::int64_t>(list.size());
     progress.Note(fmt::format("session {} goes on after {} trials", session_.id, known));
   }
-  while (!ended() && !NothingToGain()) {
+  while (!ended()) {
+    while (choice_rounds_.contains(round_)) ++round_;
+    if (NothingToGain()) break;
     std::int64_t size = 0;
     const int index = NextTask(size);
     if (index < 0) break;
     if (size == 0) {
-      scheduler_.Close(index);
+      scheduler_->Close(index);
       continue;
     }
     KINDRED_CHECK(RunRound(index, size, ended, progress));
@@ -124,7 +128,7 @@ Result<void> TuningSession::Run(const std::function<bool()>& stop, Progress& pro
 // What the log holds is replayed first: a budget never changes what was decided.
 bool TuningSession::NothingToGain() const {
   return options_.until > 0 && !logged_.contains(round_) &&
-         scheduler_.ExpectedShare() < options_.until;
+         scheduler_->ExpectedShare() < options_.until;
 }
 
 // The task of the next round and its size; -1 when there is nothing left. A round that the log
@@ -139,7 +143,7 @@ int TuningSession::NextTask(std::int64_t& size) const {
       return static_cast<int>(i);
     }
   }
-  const std::optional<int> picked = scheduler_.Pick();
+  const std::optional<int> picked = scheduler_->Pick();
   if (!picked) return -1;
   size = Room(tasks_[static_cast<std::size_t>(*picked)]);
   return *picked;
@@ -227,16 +231,18 @@ Result<void> TuningSession::RunRound(int index, std::int64_t size,
   if (!same) return AbsorbLog();
   if (round.candidates.empty()) {
     task.exhausted = true;
-    scheduler_.Close(index);
+    scheduler_->Close(index);
     return {};
   }
   if (round.outcomes.size() < round.candidates.size())
     KINDRED_CHECK(MeasureRound(index, round, stop, progress));
   CountOutcomes(round);
-  if (round.outcomes.size() < round.candidates.size())
-    return {};  // cut off: a later run finishes it
+  if (round.outcomes.size() < round.candidates.size()) {  // a later run finishes it
+    cut_off_ = !round.outcomes.empty();
+    return {};
+  }
   KINDRED_CHECK(FinishRound(index, round));
-  if (!task.left_out.empty()) scheduler_.Close(index);
+  if (!task.left_out.empty()) scheduler_->Close(index);
   return {};
 }
 
@@ -274,7 +280,7 @@ Result<void> TuningSession::AbsorbLog() {
         const auto path = PathFromJson(*task.space, trial.schedule);
         auto candidate = path ? task.space->Lower(*path) : Result<Candidate>(path.error());
         if (!candidate) {  // a schedule of another version's space
-          CountOutcome(task, outcome, {});
+          CountOutcome(task, outcome, nullptr, 0);
           continue;
         }
         round.candidates.push_back(std::move(*candidate));
@@ -357,37 +363,50 @@ Result<void> TuningSession::Store(const Round& round, const Outcome& outcome) {
   return error;
 }
 
-void TuningSession::CountOutcome(TuneTask& task, const Outcome& outcome, const Path& path) {
+void TuningSession::CountOutcome(TuneTask& task, const Outcome& outcome, const Candidate* candidate,
+                                 double predicted_ns) {
   ++task.trials;
+  trial_s_ += outcome.run_s + outcome.build_s / 2;
   if (!outcome.Timed()) {
     ++task.failed;
     ++task.failures[std::string(Name(outcome.status))];
-  } else if (outcome.status == Status::kOk && outcome.validated && !path.empty() &&
-             (task.best_ns == 0 || outcome.median_ns < task.best_ns)) {
+  }
+  if (candidate == nullptr) return;
+  Know(task, {.key = candidate->key.Hex(), .path = candidate->path, .predicted_ns = predicted_ns},
+       outcome);
+  if (outcome.status == Status::kOk && outcome.validated &&
+      (task.best_ns == 0 || outcome.median_ns < task.best_ns)) {
     task.best_ns = outcome.median_ns;
-    task.best_path = path;
+    task.best_path = candidate->path;
   }
 }
 
 void TuningSession::CountOutcomes(const Round& round) {
   for (std::size_t i = 0; i < round.outcomes.size(); ++i)
-    CountOutcome(*round.task, round.outcomes[i], round.candidates[i].path);
+    CountOutcome(*round.task, round.outcomes[i], &round.candidates[i],
+                 i < round.predicted_ns.size() ? round.predicted_ns[i] : 0);
 }
 
 // Applies a complete round to the searcher, the models and the scheduler.
 Result<void> TuningSession::FinishRound(int index, const Round& round) {
   TuneTask& task = *round.task;
-  double seconds = 0;
+  RoundResult result;
   {
     Stopwatch watch(times_.search_s);
+    double errors = 0, timed = 0;
     for (std::size_t i = 0; i < round.outcomes.size(); ++i) {
       const Outcome& outcome = round.outcomes[i];
-      seconds += outcome.build_s + outcome.run_s;
+      result.seconds += outcome.build_s + outcome.run_s;
+      if (outcome.Timed() && i < round.predicted_ns.size()) {
+        errors += std::abs(std::log2(outcome.median_ns / round.predicted_ns[i]));
+        ++timed;
+      }
       models_->Observe(
           {task.model_index,
            ExtractFeatures(*round.candidates[i].program, task.canonical.workload, target_),
            outcome.Timed() ? outcome.median_ns : 0});
     }
+    if (timed > 0) result.model_error = errors / timed;
     task.searcher->Observe(round.candidates, round.outcomes);
   }
   observed_ += static_cast<std::int64_t>(round.outcomes.size());
@@ -397,7 +416,8 @@ Result<void> TuningSession::FinishRound(int index, const Round& round) {
     KINDRED_CHECK(models_->Train());
     untrained_ = 0;
   }
-  scheduler_.Update(index, task.best_ns, seconds);
+  result.best_ns = task.best_ns;
+  scheduler_->Update(index, result);
   ++round_;
   return {};
 }

@@ -5,9 +5,12 @@
 //   -> report
 //
 // Invariants
-// - A session is (inputs, target, seed, searcher, families on/off); its id is the digest of these.
+// - A session is (inputs, target, seed, searcher, scheduler, families on/off); its id is the digest
+//   of these.
 //   Budgets are not part of it: the same command with more trials goes on where it was.
 // - Every finished trial is in the log before the next one is measured.
+// - The final choice (session_choice.cc) changes no decision: its rounds in the log are stepped
+//   over.
 // - A task that cannot be measured is left out with its cause; the others go on.
 // - Decisions depend on the seed, the outcomes in proposal order, and the log as it stood when the
 //   session began, on nothing else: a resumed session replays its rounds from the log and goes on
@@ -18,6 +21,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -26,6 +30,7 @@
 #include "measure/runner.h"
 #include "search/searcher.h"
 #include "tuner/distinct_tasks.h"
+#include "tuner/final_race.h"
 #include "tuner/progress.h"
 #include "tuner/task_scheduler.h"
 #include "tuner/workload_limits.h"
@@ -35,6 +40,9 @@ namespace kindred {
 // Where no bound on trials or time is given.
 inline constexpr std::int64_t kDefaultTrialsPerTask = 64;
 
+// Of `kindred tune`.
+inline constexpr double kChoiceShare = 0.02;
+
 struct TuneOptions {
   std::int64_t trials = 0;           // total over all tasks; 0: no such bound
   std::int64_t trials_per_task = 0;  // each; 0: no such bound
@@ -42,15 +50,30 @@ struct TuneOptions {
   // Ends when another round of every task is expected to gain less than this share of the inputs'
   // time (TaskScheduler::ExpectedShare); 0: no such bound.
   double until = 0;
+  // Share of the trials' seconds that may be spent on measuring the fastest schedules again before
+  // the run ends (final choice); 0: none is.
+  double choice_share = 0;
   std::uint64_t seed = 0;
   std::string searcher = "mcts";
+  std::string scheduler = "gain";
   bool families = true;
   // For ablations: winners of siblings are tried; models stand on the analytic prior.
   bool foresee = true, prior = true;
+  GainOptions gain;
   int batch = 8;  // trials of a round, which grow to this from 2
   // Where the schedules of a task come from; replays of recordings have fewer.
   std::function<std::unique_ptr<Space>(const Workload& canonical, const Target&)> space = MakeSpace;
   WorkloadLimits limits = {};
+};
+
+// What the log knows of a schedule: its latest valid measurement.
+struct KnownSchedule {
+  std::string key;
+  Path path;
+  double median_ns = 0, error = 0;  // error: relative standard error of the median
+  double predicted_ns = 0;
+  bool remeasured = false;
+  std::int64_t order = 0;  // of the measurements, rising
 };
 
 struct TuneTask : DistinctTask {
@@ -61,8 +84,11 @@ struct TuneTask : DistinctTask {
 
   double untuned_ns = 0;
   std::string untuned_message;  // why there is none
-  double best_ns = 0;           // validated; 0: none yet
+  // Validated; 0: none yet. While the session runs the least of its trials' medians; afterwards
+  // that of best_schedule, the log's rule.
+  double best_ns = 0;
   Path best_path;
+  std::map<std::string, KnownSchedule> known;  // by schedule key
   std::int64_t trials = 0, failed = 0;
   std::map<std::string, std::int64_t> failures;  // by status
   bool exhausted = false;                        // the whole space was tried
@@ -72,6 +98,17 @@ struct TuneTask : DistinctTask {
   std::unique_ptr<Searcher> searcher;
   int model_index = 0;
   std::map<int, double> seeded;  // sibling -> its best when its winner was last handed over
+};
+
+// What came of measuring the fastest schedules again.
+struct FinalChoice {
+  // Of this run.
+  std::int64_t schedules = 0, subgraphs = 0;
+  std::int64_t changed = 0;  // subgraphs with another winner than before
+  std::int64_t open = 0;     // subgraphs whose winner is not sure: more seconds would be needed
+  // Of the session.
+  double seconds = 0;
+  std::int64_t after_trials = -1;  // trials of the session at the last choice; -1: there was none
 };
 
 // Why a run ended.
@@ -118,9 +155,11 @@ class TuningSession {
   std::int64_t new_trials() const { return new_trials_; }
   bool interrupted() const { return end_.by == "interrupted"; }
   const RunEnd& end() const { return end_; }
+  const FinalChoice& final_choice() const { return choice_; }
 
  private:
   struct Round;
+  struct Racer;
   TuningSession(Target target, TuneOptions options, Runner& runner, TuningLog& log);
 
   // session_setup.cc
@@ -151,10 +190,21 @@ class TuningSession {
                             Progress& progress);
   Result<void> Store(const Round& round, const Outcome& outcome);
   Result<void> AbsorbLog();
-  static void CountOutcome(TuneTask& task, const Outcome& outcome, const Path& path);
-  static void CountOutcomes(const Round& round);
+  void CountOutcome(TuneTask& task, const Outcome& outcome, const Candidate* candidate,
+                    double predicted_ns);
+  void CountOutcomes(const Round& round);
   Result<void> FinishRound(int index, const Round& round);
   double Elapsed() const;
+
+  // session_choice.cc
+  void Know(TuneTask& task, const KnownSchedule& schedule, const Outcome& outcome);
+  Result<void> TakeRemeasured();
+  Result<void> ChooseWinners(const std::function<bool()>& stop, Progress& progress);
+  Result<void> HoldRaces(const std::function<bool()>& stop, Progress& progress);
+  Result<void> HoldRace(TuneTask& task, double share_s, double most_s,
+                        const std::function<bool()>& stop);
+  Result<void> StoreRace(TuneTask& task, const FinalRace& race, const std::vector<Racer>& racers,
+                         bool consistent);
 
   Target target_;
   TuneOptions options_;
@@ -166,14 +216,21 @@ class TuningSession {
   std::vector<Family> families_;
   Sharing sharing_;
   std::unique_ptr<FamilyModels> models_;
-  TaskScheduler scheduler_;
+  std::unique_ptr<TaskScheduler> scheduler_;
   SessionRecord session_;
   TargetRecord target_record_;
 
   // Rounds of this session that the log holds and that are still to be replayed, by round.
   std::map<std::int64_t, std::vector<TrialRecord>> logged_;
+  // Rows of final choices, and their rounds: no proposals.
+  std::vector<TrialRecord> remeasured_;
+  std::set<std::int64_t> choice_rounds_;
   std::int64_t planned_round_ = -1, planned_size_ = 0;  // the last round begun and its size
   std::int64_t round_ = 0;
+  bool cut_off_ = false;  // round_ was begun and not ended
+  double trial_s_ = 0;    // of the session's trials; builds, which overlap, count half
+  std::int64_t known_count_ = 0;
+  FinalChoice choice_;
   std::int64_t untrained_ = 0, observed_ = 0;
   std::int64_t new_trials_ = 0;
   RunEnd end_;

@@ -43,6 +43,7 @@ Result<std::unique_ptr<TuningSession>> TuningSession::Open(std::vector<TuningInp
                                                            const TuneOptions& options,
                                                            Runner& runner, TuningLog& log) {
   std::unique_ptr<TuningSession> session(new TuningSession(target, options, runner, log));
+  KINDRED_TRY(session->scheduler_, MakeTaskScheduler(options.scheduler, options.gain));
   KINDRED_CHECK(session->FreezeTarget());
   KINDRED_CHECK(session->MakeTasks(std::move(inputs)));
   KINDRED_CHECK(session->OpenRecords());
@@ -95,6 +96,7 @@ Result<void> TuningSession::OpenRecords() {
   const json inputs = InputsToJson(inputs_);
   json options = {
       {"searcher", options_.searcher}, {"families", options_.families}, {"batch", options_.batch}};
+  if (options_.scheduler != "gain") options["scheduler"] = options_.scheduler;
   if (!options_.foresee) options["foresee"] = false;
   if (!options_.prior) options["prior"] = false;
   const std::string identity =
@@ -127,6 +129,9 @@ Result<void> TuningSession::OpenRecords() {
       start_epoch = summary.value("start_epoch", std::int64_t{0});
       planned_round_ = summary.value("planned_round", std::int64_t{-1});
       planned_size_ = summary.value("planned_size", std::int64_t{0});
+      const json choice = summary.value("final_choice", json::object());
+      choice_.after_trials = choice.value("after_trials", std::int64_t{-1});
+      choice_.seconds = choice.value("seconds", 0.0);
     }
     session_.state = "running";
     KINDRED_TRY(const auto stored_tasks, log_.Tasks(id));
@@ -193,6 +198,9 @@ Result<void> TuningSession::LoadWarmTrials(std::int64_t start_epoch) {
       auto candidate = task.space->Lower(*path);
       if (!candidate) continue;
       KINDRED_TRY(const Outcome outcome, ToOutcome(trial));
+      Know(task, {.key = trial.schedule_key, .path = *path, .predicted_ns = trial.predicted_ns},
+           outcome);
+      if (IsRemeasurement(trial)) continue;
       outcomes.push_back(outcome);
       models_->Observe({task.model_index,
                         ExtractFeatures(*candidate->program, task.canonical.workload, target_),
@@ -214,7 +222,14 @@ Result<void> TuningSession::LoadRounds() {
   TrialFilter filter;
   filter.session = session_.id;
   KINDRED_TRY(auto trials, log_.Trials(filter));
-  for (TrialRecord& trial : trials) logged_[trial.round].push_back(std::move(trial));
+  for (TrialRecord& trial : trials) {
+    if (IsRemeasurement(trial)) {
+      choice_rounds_.insert(trial.round);
+      remeasured_.push_back(std::move(trial));
+    } else {
+      logged_[trial.round].push_back(std::move(trial));
+    }
+  }
   for (auto& [round, list] : logged_)
     std::sort(list.begin(), list.end(),
               [](const TrialRecord& a, const TrialRecord& b) { return a.position < b.position; });

@@ -64,6 +64,7 @@ Result<void> TuningSession::SaveState(const std::string& state) {
   json summary = json::parse(session_.summary);
   summary["planned_round"] = planned_round_;
   summary["planned_size"] = planned_size_;
+  summary["final_choice"] = {{"after_trials", choice_.after_trials}, {"seconds", choice_.seconds}};
   if (state != "running")
     summary["last_run"] = {{"wall_s", times_.wall_s},   {"build_s", times_.build_s},
                            {"run_s", times_.run_s},     {"search_s", times_.search_s},
@@ -108,7 +109,7 @@ RunEnd TuningSession::WhyEnded(bool interrupted) const {
     return {"until",
             fmt::format("another round of every subgraph is expected to gain {:.2g}% of the time, "
                         "less than {:g}%",
-                        100 * scheduler_.ExpectedShare(), 100 * options_.until)};
+                        100 * scheduler_->ExpectedShare(), 100 * options_.until)};
   return {"time", fmt::format("the time of {:g} s is spent", options_.time_s)};
 }
 

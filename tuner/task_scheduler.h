@@ -1,37 +1,60 @@
 // Task scheduler: which task gets the next round of trials.
 //
-// A bandit over tasks by expected end-to-end gain per second. A task's value is
-//   weight * best_ns * (expected relative improvement + exploration) / seconds per round,
-// the expected improvement being a smoothed record of its own rounds, with an optimistic start that
-// decays with the rounds spent; half of what a family's other members may gain from what is learned
-// counts too, shrinking as the family is trained. Tasks that have no round yet come first, heaviest
-// first. Deterministic in trials: measured seconds enter only as the cost of a *trial* recorded in
-// the log.
+// Tasks that have no round yet come first, heaviest first. Then:
+//   gain         a bandit over tasks by expected end-to-end gain per second (GainOptions)
+//   ansor        the gradient rule of Ansor: the baseline
+//   round-robin  the task with the fewest rounds
+// All keep the same record of what rounds gained, by which ExpectedShare() says when to end.
+// Deterministic in trials: seconds enter only as the cost of *trials* recorded in the log.
 #pragma once
 
+#include <memory>
 #include <optional>
+#include <string>
 #include <vector>
+
+#include "schedules/base/result.h"
+#include "tuner/control_chart.h"
 
 namespace kindred {
 
+struct ScheduledTask {
+  double weight = 1;    // how often the inputs run it
+  double start_ns = 0;  // untuned
+  int family = 0;       // equal numbers are siblings
+  double flop = 0;
+};
+
+struct RoundResult {
+  double best_ns = 0;  // of the task so far; 0: none yet
+  double seconds = 0;  // that the round's trials took
+  // Mean |log2(measured / predicted)| of the round's timed candidates; negative: not known.
+  double model_error = -1;
+};
+
+// A task's value to the gain scheduler is
+//   weight * best_ns * (expected relative improvement + exploration) / seconds per round,
+// the expected improvement being a smoothed record of its own rounds, with an optimistic start that
+// decays with the rounds spent. A share of what a family's other members may gain from what is
+// learned counts too, shrinking as the family is trained. A family whose latest round was
+// mispredicted beyond the control limit is under-trained: its rounds count more.
+struct GainOptions {
+  double exploration = 0.01;  // relative improvement granted per sqrt(log(rounds) / own rounds)
+  double family_share = 0.5;
+  double undertrained = 0.5;  // what a round of an under-trained family counts more
+};
+
 class TaskScheduler {
  public:
-  struct Options {
-    double optimism = 0.3;      // expected relative improvement of a second round
-    double smoothing = 0.5;     // share of the newest round in the record
-    double exploration = 0.01;  // relative improvement granted per sqrt(log(rounds) / own rounds)
-    double family_share = 0.5;
-  };
+  virtual ~TaskScheduler() = default;
 
-  // `weight`: how often the inputs run the task; `start_ns`: its untuned time; `family`: equal
-  // numbers are siblings.
-  int AddTask(double weight, double start_ns, int family);
+  // The task's number, from 0.
+  int AddTask(const ScheduledTask& task);
 
   // The task to go on with; nullopt when all are closed.
   std::optional<int> Pick() const;
 
-  // After a round of `task`: its best so far (0: none yet), and the seconds its trials took.
-  void Update(int task, double best_ns, double seconds);
+  void Update(int task, const RoundResult& round);
   // The task takes no more rounds (budget reached or space exhausted).
   void Close(int task);
 
@@ -40,25 +63,32 @@ class TaskScheduler {
   // closed.
   double ExpectedShare() const;
 
-  TaskScheduler() = default;
-  explicit TaskScheduler(const Options& options) : options_(options) {}
+ protected:
+  struct Task : ScheduledTask {
+    bool closed = false;
+    double improvement = 0;       // smoothed, relative
+    double seconds = 0;           // total
+    std::vector<double> best_ns;  // after each round; before the first valid schedule start_ns
+
+    int rounds() const { return static_cast<int>(best_ns.size()); }
+    double best() const { return best_ns.empty() ? start_ns : best_ns.back(); }
+    double cost() const { return weight * best(); }
+    double ExpectedImprovement() const;  // of the next round, relative
+  };
+  // Of a task that had a round; the open task with the highest value goes on.
+  virtual double Value(const Task& task) const = 0;
+  virtual void Learn(const Task& /*task*/, const RoundResult& /*round*/) {}
+
+  const std::vector<Task>& tasks() const { return tasks_; }
+  int total_rounds() const { return total_rounds_; }
 
  private:
-  struct Task {
-    double weight, best_ns;
-    int family;
-    bool closed = false;
-    int rounds = 0;
-    double improvement = 0;  // smoothed, relative
-    double seconds = 0;      // total
-  };
-  double Value(const Task& task) const;
-  double OwnGain(const Task& task) const;              // exploration included
-  double ExpectedImprovement(const Task& task) const;  // of its next round, relative
-
-  Options options_;
   std::vector<Task> tasks_;
   int total_rounds_ = 0;
 };
+
+// Error kBadInput: no such scheduler.
+Result<std::unique_ptr<TaskScheduler>> MakeTaskScheduler(const std::string& name,
+                                                         const GainOptions& options = {});
 
 }  // namespace kindred

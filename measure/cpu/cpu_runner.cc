@@ -171,6 +171,7 @@ Result<Outcome> CpuRunner::RunOne(const MeasureJob& job, const KernelSource& sou
   request.call.arguments = source.arguments;
   request.call.workspace_bytes = source.workspace_bytes;
   request.limits = options_.limits;
+  if (job.brief) request.limits.maximum_samples = request.limits.minimum_samples;
   request.incumbent_ns = job.incumbent_ns;
   request.never_abandon = job.reference;
   const std::string line = ToJson(request).dump() + "\n";

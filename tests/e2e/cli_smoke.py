@@ -53,7 +53,7 @@ def help_and_usage(sandbox):
                   ["tune", "x.kd", "--trips", "-2"], ["import", "x.onnx", "--dim", "n=-1"], ["query", "x.kd", "--epoch", "-1"],
                   ["tune", "x.kd", "--target", "cpu:threads=-1"], ["tune", "x.kd", "--until", "1"], ["tune", "x.kd", "--until", "0%"],
                   ["tune", "x.kd", "--until", "-1%"], ["tune", "x.kd", "--until", "100%"], ["tune", "x.kd", "--until", "nan%"],
-                  ["tune", "x.kd", "--until", "one%"]):
+                  ["tune", "x.kd", "--until", "one%"], ["tune", "x.kd", "--scheduler", "fifo"]):
         done = sandbox.run(*words)
         sandbox.check(done.code == 2 and done.err.strip(), f"`kindred {' '.join(words)}` is bad usage: exit code 2 and a message", done)
 
@@ -187,6 +187,10 @@ def tune(sandbox, workload, log):
     again, done = ask_json(sandbox, [*command, "--json"], "tune again")
     sandbox.check(again.get("trials") == 16 and again["tasks"][0]["best_ns"] == report["tasks"][0]["best_ns"],
                   "a finished run measures nothing more and says the same", done)
+    rows = harness.export(sandbox, log).values()
+    again_rows = [row for row in rows if row.get("conditions", {}).get("interleaved_passes", 0) > 0]
+    sandbox.check(len(again_rows) == report["final_choice"]["remeasured"] and len(rows) == 16 + len(again_rows),
+                  f"what the final choice measured again is told apart: {len(again_rows)} of {len(rows)} rows, {report['final_choice']}")
     plain = sandbox.run(*command)
     sandbox.check(plain.code == 0 and "GFLOP/s" in plain.out + plain.err, "tune in words ends with a table", plain)
     ask_json(sandbox, ["tune", workload, "--time", "3s", "--seed", 6, "--searcher", "random", "--families", "off", "--log", log,
@@ -200,6 +204,19 @@ def until(sandbox, workload):
                   "tune --until says why it ended", done)
     again, done = ask_json(sandbox, command, "tune --until again")
     sandbox.check(again.get("new_trials") == 0 and again["ended"]["by"] == "until", "tune --until again measures nothing", done)
+
+
+def final_choice(sandbox, workload):
+    command = ["tune", workload, "--trials", 60, "--seed", 4, "--json"]
+    chosen, done = ask_json(sandbox, [*command, "--log", "choice.db"], "tune with a final choice")
+    verified = sandbox.run("log", "verify", "choice.db")
+    sandbox.check(verified.code == 0, "its log is sound", verified)
+    answer, done = ask_json(sandbox, ["query", workload, "--log", "choice.db", "--json"], "query of the chosen one")
+    sandbox.check(answer.get("statistics", {}).get("median_ns") == chosen["tasks"][0]["best_ns"], "the log's best is the report's", done)
+    without, done = ask_json(sandbox, [*command, "--log", "without.db", "--final-choice", "off", "--scheduler", "round-robin"],
+                             "tune without a final choice")
+    sandbox.check(without.get("final_choice", {}).get("remeasured") == 0 and without["trials"] == 60
+                  and without["session"] != chosen["session"], "--final-choice off measures nothing again; a scheduler makes it another session", done)
 
 
 def unmeasured_parts(sandbox):
@@ -352,6 +369,7 @@ def test(sandbox):
     import_models(sandbox)
     tune(sandbox, workload, log)
     until(sandbox, workload)
+    final_choice(sandbox, workload)
     unmeasured_parts(sandbox)
     query(sandbox, workload, log)
     described_gpu(sandbox, workload)

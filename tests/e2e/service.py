@@ -145,7 +145,7 @@ def tuning(sandbox, service):
     client = service.client
     job = client.tune(workloads=[RELU], trials=8, name="relu")
     done = wait_for(service, job, ("finished", "failed"))
-    sandbox.check(done["state"] == "finished" and done["progress"]["trials"] == 8, f"a job tunes: {done}")
+    sandbox.check(done["state"] == "finished" and done["progress"]["trials"] >= 8, f"a job tunes: {done}")
     events = service.get(f"/v1/jobs/{job['id']}/events")
     sandbox.check("event: end\ndata: " in events, f"the events of a finished job end: {events[:200]}")
     time.sleep(0.3)  # the book looks at the log ten times a second

@@ -145,6 +145,12 @@ std::string TuneReportText(const TuningSession& session) {
       session.trials(), session.new_trials(), FormatSeconds(t.wall_s), t.build_s, t.run_s,
       t.search_s, t.train_s, t.other_s);
   text += fmt::format("ended: {}\n", session.end().message);
+  const FinalChoice& choice = session.final_choice();
+  if (choice.schedules > 0 || choice.open > 0)
+    text += fmt::format(
+        "final choice: {} schedules of {} subgraphs were measured again, interleaved, and {} winners "
+        "changed; {} winners are not sure\n",
+        choice.schedules, choice.subgraphs, choice.changed, choice.open);
   if (t.DeviceBusyShare() > 0)
     text +=
         fmt::format("the device was at work {:.0f}% of the time that a built kernel was there\n",
@@ -179,6 +185,12 @@ nlohmann::ordered_json TuneReportJson(const TuningSession& session) {
   out["trials"] = session.trials();
   out["new_trials"] = session.new_trials();
   out["interrupted"] = session.interrupted();
+  const FinalChoice& choice = session.final_choice();
+  out["final_choice"] = {{"remeasured", choice.schedules},
+                         {"subgraphs", choice.subgraphs},
+                         {"changed", choice.changed},
+                         {"open", choice.open},
+                         {"seconds", choice.seconds}};
   out["ended"] = {{"by", session.end().by}, {"message", session.end().message}};
   out["tasks"] = json::array();
   for (const TuneTask& task : session.tasks()) {

@@ -44,7 +44,7 @@ std::optional<FlatTrees> FlatTrees::FromUbjson(std::string_view model) try {
     for (std::size_t i = 0; i < count; ++i) {
       const std::int32_t self = root + static_cast<std::int32_t>(i);
       if (left[i] < 0) {
-        flat.nodes_.push_back({threshold[i], 0, self, self});
+        flat.nodes_.push_back({threshold[i], 0, {self, self}});
         flat.missing_.push_back(self);
         continue;
       }
@@ -56,7 +56,7 @@ std::optional<FlatTrees> FlatTrees::FromUbjson(std::string_view model) try {
         depth[static_cast<std::size_t>(child)] = depth[i] + 1;
         deepest = std::max(deepest, depth[i] + 1);
       }
-      flat.nodes_.push_back({threshold[i], feature[i], root + left[i], root + right[i]});
+      flat.nodes_.push_back({threshold[i], feature[i], {root + left[i], root + right[i]}});
       flat.missing_.push_back(root + (default_left[i] != 0 ? left[i] : right[i]));
     }
     flat.trees_.push_back({root, deepest});
@@ -66,20 +66,21 @@ std::optional<FlatTrees> FlatTrees::FromUbjson(std::string_view model) try {
   return std::nullopt;
 }
 
-// Rows side by side: each waits for its own chain of loads only.
+// Rows side by side, without branches: each waits for its own chain of loads only.
 template <int kRows>
 void FlatTrees::AddRows(const float* features, std::size_t columns, double* margins) const {
+  const TreeNode* const nodes = nodes_.data();
   float sum[kRows] = {};
   for (const Tree& tree : trees_) {
-    std::int32_t at[kRows];
-    for (int r = 0; r < kRows; ++r) at[r] = tree.root;
+    std::size_t at[kRows];
+    for (int r = 0; r < kRows; ++r) at[r] = static_cast<std::size_t>(tree.root);
     for (int step = 0; step < tree.depth; ++step)
       for (int r = 0; r < kRows; ++r) {
-        const TreeNode& node = nodes_[static_cast<std::size_t>(at[r])];
+        const TreeNode& node = nodes[at[r]];
         const float value = features[static_cast<std::size_t>(r) * columns + node.feature];
-        at[r] = value < node.threshold ? node.below : node.otherwise;
+        at[r] = static_cast<std::size_t>(node.children[value < node.threshold ? 0 : 1]);
       }
-    for (int r = 0; r < kRows; ++r) sum[r] += nodes_[static_cast<std::size_t>(at[r])].threshold;
+    for (int r = 0; r < kRows; ++r) sum[r] += nodes[at[r]].threshold;
   }
   for (int r = 0; r < kRows; ++r) margins[r] += static_cast<double>(sum[r]);
 }
@@ -91,9 +92,8 @@ float FlatTrees::SumWithMissing(std::span<const float> row) const {
     for (int step = 0; step < tree.depth; ++step) {
       const TreeNode& node = nodes_[at];
       const float value = row[node.feature];
-      at = static_cast<std::size_t>(IsMissing(value)         ? missing_[at]
-                                    : value < node.threshold ? node.below
-                                                             : node.otherwise);
+      at = static_cast<std::size_t>(
+          IsMissing(value) ? missing_[at] : node.children[value < node.threshold ? 0 : 1]);
     }
     sum += nodes_[at].threshold;
   }

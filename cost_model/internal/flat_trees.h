@@ -30,8 +30,8 @@ class FlatTrees {
  private:
   struct TreeNode {
     float threshold = 0;        // of a leaf: its value
-    std::uint32_t feature = 0;  // the row goes to `below` where it is less than the threshold
-    std::int32_t below = 0, otherwise = 0;  // a leaf's are itself
+    std::uint32_t feature = 0;  // rows where it is less than the threshold go to the first child
+    std::int32_t children[2] = {};  // a leaf's are itself
   };
   struct Tree {
     std::int32_t root = 0;

@@ -65,6 +65,8 @@ class Writer {
   Writer(const Program& program, Scratch& scratch)
       : program_(program),
         bytes_(scratch.bytes),
+        at_(scratch.bytes.data()),
+        end_(scratch.bytes.data() + scratch.bytes.size()),
         variables_(scratch.variables),
         buffers_(scratch.buffers),
         seen_(scratch.seen) {
@@ -81,23 +83,35 @@ class Writer {
       Number(root != nullptr);
       if (root) Statement(*root);
     }
-    return HashOf({bytes_.data(), length_});
+    return HashOf({bytes_.data(), static_cast<std::size_t>(at_ - bytes_.data())});
   }
 
  private:
   template <typename T>
   void Number(T value) {
-    const auto wide = static_cast<std::int64_t>(value);
-    Append(&wide, sizeof(wide));
+    Need(sizeof(std::int64_t));
+    Put(value);
   }
   void Text(const std::string& text) {
     Number(text.size());
-    Append(text.data(), text.size());
+    Need(text.size());
+    std::memcpy(at_, text.data(), text.size());
+    at_ += text.size();
   }
-  void Append(const void* data, std::size_t size) {
-    if (bytes_.size() - length_ < size) bytes_.resize(2 * bytes_.size() + size);
-    std::memcpy(bytes_.data() + length_, data, size);
-    length_ += size;
+  // Makes room for so many bytes.
+  void Need(std::size_t size) {
+    if (static_cast<std::size_t>(end_ - at_) >= size) return;
+    const std::ptrdiff_t length = at_ - bytes_.data();
+    bytes_.resize(2 * bytes_.size() + size);
+    at_ = bytes_.data() + length;
+    end_ = bytes_.data() + bytes_.size();
+  }
+  // A number, where there is room.
+  template <typename T>
+  void Put(T value) {
+    const auto wide = static_cast<std::int64_t>(value);
+    std::memcpy(at_, &wide, sizeof(wide));
+    at_ += sizeof(wide);
   }
 
   void Variable(int id) {
@@ -120,22 +134,23 @@ class Writer {
 
   void Expression(const Expr& e) {
     const auto [number, fresh] = seen_.Add(&e);
+    Need(3 * sizeof(std::int64_t));
     if (!fresh && !e.args.empty()) {
-      Number(-1);
-      return Number(number);
+      Put(-1);
+      return Put(number);
     }
-    Number(e.op);
-    Number(e.type);
+    Put(e.op);
+    Put(e.type);
     switch (e.op) {
-      case Op::kInt: Number(e.integer); break;
+      case Op::kInt: Put(e.integer); break;
       case Op::kFloat: {
         std::int64_t bits = 0;
         std::memcpy(&bits, &e.number, sizeof(bits));
-        Number(bits);
+        Put(bits);
         break;
       }
       case Op::kVar: Variable(e.index); break;
-      case Op::kExtent: Number(e.index); break;
+      case Op::kExtent: Put(e.index); break;
       case Op::kLoad: BufferId(e.index); break;
       default: break;
     }
@@ -189,7 +204,8 @@ class Writer {
 
   const Program& program_;
   std::vector<char>& bytes_;
-  std::size_t length_ = 0;
+  char* at_;  // the end of what was written, in bytes_
+  char* end_;
   std::vector<int>& variables_;
   std::vector<int>& buffers_;
   int next_variable_ = 0, next_buffer_ = 0;

@@ -70,6 +70,7 @@ TEST(Booster, SaysWhatXgboostsPredictorSays) {
   for (const std::uint64_t seed : {1, 2, 3}) {
     Booster booster;
     ASSERT_TRUE(booster.Train(Rows(400, seed), {.seed = seed}));
+    ASSERT_TRUE(FlatTrees::FromUbjson(*booster.Save()));
     TrainingRows test = Rows(101, seed + 10);
     for (const bool holes : {false, true}) {
       if (holes)

@@ -121,13 +121,14 @@ TEST(Footprint, OfGemmLoops) {
   footprint.Build(nest);
   // The whole: each matrix once, in lines.
   EXPECT_NEAR(footprint.Iteration(-1), 4 * (96 * 64 + 64 * 256 + 96 * 256), 4 * 64);
-  // One run of the k loop: six rows of A, a panel of B of 64 rows of 128 bytes.
+  // One run of the k loop and what stands beside it: six rows of A, a panel of B of 64 rows of 128
+  // bytes, a tile of C.
   int k_loop = -1;
   for (int id = 0; id < static_cast<int>(nest.loops().size()); ++id)
     if (nest.loops()[static_cast<std::size_t>(id)].variable == 2) k_loop = id;
-  const double panel = footprint.Execution(k_loop);
-  EXPECT_GT(panel, 6 * 256 + 64 * 128 - 1);
-  EXPECT_LT(panel, 1.4 * (6 * 256 + 64 * 128));  // unaligned pieces touch another line
+  const double tile = footprint.Iteration(nest.loops()[static_cast<std::size_t>(k_loop)].parent);
+  EXPECT_GT(tile, 6 * 256 + 64 * 128 + 6 * 128 - 1);
+  EXPECT_LT(tile, 1.4 * (6 * 256 + 64 * 128 + 6 * 128));  // unaligned pieces touch another line
 }
 
 TEST(Footprint, TrafficFallsWithTheCacheAndVanishesWhenAllFits) {

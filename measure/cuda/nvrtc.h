@@ -34,7 +34,7 @@ class Nvrtc {
   // `options` are complete; `names` are kernels' C++ names, "gemm<float, 64>", which are
   // instantiated. Error (kInternal): NVRTC refuses to begin.
   Result<NvrtcResult> Compile(const std::string& code, std::span<const std::string> options,
-                              std::span<const std::string> names) const;
+                              std::span<const std::string> names = {}) const;
 
  private:
   struct Functions;

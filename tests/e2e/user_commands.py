@@ -217,6 +217,25 @@ def verifiers(sandbox):
     refused("no .npy file", "is no .npy file", lambda kernel: kernel["Arguments"][1].update(DataSource="cut.npy"))
 
 
+def sequence_in_c(sandbox):
+    sandbox.write("two.c", "void twice(float *t, const float *x, int n) { for (int i = 0; i < n; ++i) t[i] = 2 * x[i]; }\n"
+                           "void add(float *y, const float *t, int n) { for (int i = 0; i < n; ++i) y[i] += t[i] + (mode == 1); }\n"
+                           "void both(float *y, const float *x, int n) { for (int i = 0; i < n; ++i) y[i] += 2 * x[i]; }\n")
+    vector = {"Type": "float", "MemoryType": "Vector", "Size": "ProblemSize[0]"}
+    spec = {"ConfigurationSpace": {"TuningParameters": [{"Name": "mode", "Values": [0, 1]}]},
+            "KernelSpecification": {
+                "Language": "C", "KernelFile": "two.c", "ProblemSize": 100,
+                "Sequence": [{"KernelName": "twice", "Arguments": ["t", "x", "n"]}, {"KernelName": "add", "Arguments": ["y", "t", "n"]}],
+                "ReferenceKernel": {"KernelName": "both", "Arguments": ["y", "x", "n"]},
+                "Arguments": [dict(vector, Name="x", AccessType="ReadOnly", FillType="Random"),
+                              dict(vector, Name="t", AccessType="Scratch"),
+                              dict(vector, Name="y", AccessType="ReadWrite", FillType="Constant", FillValue=1),
+                              {"Name": "n", "Type": "int", "MemoryType": "Scalar", "FillValue": 100}]}}
+    report = tuned(sandbox, sandbox.write("two.json", json.dumps(spec)), "two.db")
+    sandbox.check(report.get("failures") == {"wrong_answer": 1} and report.get("best") == {"mode": 0}
+                  and str(report.get("kernel")).startswith("twice+add 100"), f"a sequence in C: {report}")
+
+
 def sequences(sandbox):
     if not (sandbox.binary.parent / "lib" / "cuda_emulated").is_dir():
         sandbox.skip("the emulated driver is not built")
@@ -247,6 +266,7 @@ def sequences(sandbox):
 def test(sandbox):
     commands(sandbox)
     verifiers(sandbox)
+    sequence_in_c(sandbox)
     sequences(sandbox)
 
 

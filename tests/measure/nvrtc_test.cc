@@ -110,6 +110,50 @@ TEST(Nvrtc, CompilesTheKernelsThatMeasurePeaks) {
   }
 }
 
+TEST(Nvrtc, InstancesHaveTheSymbolsThatItSays) {
+  SKIP_WITHOUT_NVRTC();
+  const Scratch scratch;
+  std::ofstream(scratch.path() + "/factor.h") << "#define FACTOR 3\n";
+  KernelSource source;
+  source.language = KernelSource::Language::kCuda;
+  source.code =
+      "#include \"factor.h\"\n"
+      "extern \"C\" __global__ void plain(float* x) { x[0] = wide; }\n"
+      "__global__ void overloaded(float* x) { x[1] = FACTOR; }\n"
+      "template <class T, int n> __global__ void many(T* x) { x[n] = 2; }\n";
+  source.flags = {"-Dwide=8", "-I" + scratch.path(), "--std=c++14"};
+  source.lower_names = true;
+  for (const char* name : {"plain", "overloaded", "many<float, 64>"}) {
+    KernelStep& step = source.steps.emplace_back();
+    step.entry = name;
+  }
+  for (int time = 0; time < 2; ++time) {  // compiled, then from the cache
+    auto builder = NvrtcBuilder::Make(Options(scratch, "sm_90a"));
+    ASSERT_TRUE(builder) << builder.error().message;
+    const auto built = (*builder)->Build({&source, 1});
+    ASSERT_TRUE(built) << built.error().message;
+    ASSERT_EQ(built->front().status, Status::kOk) << built->front().message;
+    EXPECT_THAT(built->front().lowered,
+                ::testing::ElementsAre("plain", "_Z10overloadedPf", "_Z4manyIfLi64EEvPT_"));
+    EXPECT_EQ((*builder)->counters().compiler_runs, time == 0 ? 1 : 0);
+  }
+  source.steps[2].entry = "none<3>";
+  KernelSource shared = source;
+  shared.code =
+      "__global__ void plain(float* x) { __shared__ float much[20000]; much[threadIdx.x] = 1;"
+      " __syncthreads(); x[0] = much[3]; }";
+  shared.steps.resize(1);
+  const KernelSource refused[] = {source, shared};
+  auto builder = NvrtcBuilder::Make(Options(scratch, "sm_90a"));
+  ASSERT_TRUE(builder);
+  const auto built = (*builder)->Build(refused);
+  ASSERT_TRUE(built) << built.error().message;
+  EXPECT_EQ((*built)[0].status, Status::kBuildError);
+  EXPECT_THAT((*built)[0].message, HasSubstr("none"));
+  EXPECT_EQ((*built)[1].status, Status::kBuildError);
+  EXPECT_THAT((*built)[1].message, HasSubstr("80000 bytes"));
+}
+
 TEST(NvrtcBuilder, KeepsWhatItBuilt) {
   SKIP_WITHOUT_NVRTC();
   const Scratch scratch;

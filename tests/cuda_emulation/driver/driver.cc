@@ -66,6 +66,7 @@ struct Device {
   std::deque<std::unique_ptr<DeviceModule>> modules;
   std::deque<DeviceFunction> functions;
   std::map<const void*, double> events;
+  std::uint64_t copies = 0;  // to the device
   double clock_ns = 1e6;
   std::uint32_t correlation = 0;
   std::deque<KindredEmulatedKernel> kernels;
@@ -141,6 +142,10 @@ int LaunchFunction(DeviceFunction* function, const Launch& launch, void** parame
   d.hung = d.hung || PlantedIn("hang", source);
   d.dead = PlantedDeath(source);
   if (d.dead != 0 || d.hung) return 0;  // shows when somebody waits
+  if (function->copies != d.copies) {   // it may have something else to work on
+    function->copies = d.copies;
+    function->runs = 0;
+  }
   Result<Report> report = RunFunction(function, launch, parameters, d.memory);
   if (!report) return Fail(kInvalidValue, report.error().message);
   if (report->finding) {
@@ -345,6 +350,7 @@ KINDRED_EXPORT int cuMemcpyHtoD_v2(unsigned long long to, const void* from, std:
   if (const int dead = Alive(); dead != 0) return dead;
   if (TheDevice().memory.BytesFrom(to) < bytes) return Fail(kInvalidValue);
   std::memcpy(reinterpret_cast<void*>(to), from, bytes);
+  ++TheDevice().copies;
   return 0;
 }
 KINDRED_EXPORT int cuMemcpyDtoH_v2(void* to, unsigned long long from, std::size_t bytes) {

@@ -23,8 +23,9 @@ struct DeviceFunction {
   const DeviceModule* module = nullptr;
   std::string entry;
   std::vector<Parameter> parameters;
-  int runs = 0;
-  double ns = 0;  // of the last run
+  int runs = 0;              // since the last copy to the device
+  std::uint64_t copies = 0;  // to the device, before these runs
+  double ns = 0;             // of the last run
 };
 
 // How the emulated compiler calls the instances that it was asked for: kd_entry_0, ...
@@ -37,8 +38,9 @@ std::vector<std::string> EntriesOf(const std::string& source);
 // Error: the text does not compile.
 Result<std::unique_ptr<DeviceModule>> LoadModule(const std::string& source);
 
-// Runs a kernel on the device's memory, at most kMostRuns times: what comes after has the effect
-// and the time of the last run. A finding is in the report. Errors as Module::Run's.
+// Runs a kernel on the device's memory, at most kMostRuns times between copies to the device: what
+// comes after has the effect and the time of the last run. A finding is in the report. Errors as
+// Module::Run's.
 inline constexpr int kMostRuns = 3;
 Result<Report> RunFunction(DeviceFunction* function, const Launch& launch, void** parameters,
                            const DeviceMemory& memory);

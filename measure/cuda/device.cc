@@ -124,7 +124,6 @@ Result<std::unique_ptr<Device>> Device::Take(int index, bool trace) {
                        (count == 1 ? " device, cuda:0" : " devices, from cuda:0 on"));
   KINDRED_TRY(d.facts_, FactsOfIndex(*d.api_, index));
   int device = 0;
-  void* context = nullptr;
   CudaResult code = d.api_->device_get(&device, index);
   if (code == 0) code = d.api_->context_retain(&d.context_, device);
   if (code == 0) code = d.api_->context_set(d.context_);

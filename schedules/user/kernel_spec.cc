@@ -84,6 +84,8 @@ Result<void> CheckOutputs(const SpecFields& fields, const KernelSpec& spec) {
       }))
     return fields.Bad(
         "no argument is written: give AccessType WriteOnly or ReadWrite to the outputs");
+  if (!spec.verifier.empty() && spec.verifier.front().empty())
+    return fields.Bad("Verifier has no program");
   if (!spec.verifier.empty() && spec.reference)
     return fields.Bad("ReferenceKernel and Verifier both say what is right; give one of them");
   for (const SpecArgument& argument : spec.arguments)

@@ -69,17 +69,17 @@ std::string CallText(const KernelSpec& spec, const std::vector<SpecLaunch>& laun
   return text + "  return 0;\n}\n";
 }
 
-Result<std::vector<std::string>> MacroFlags(const KernelSpec& spec, const ParameterSpace& space,
-                                            std::size_t configuration) {
+using Macros = std::vector<std::pair<std::string, std::string>>;
+
+Result<Macros> MacrosOf(const KernelSpec& spec, const ParameterSpace& space,
+                        std::size_t configuration) {
   const ConfigurationValues values(space, configuration, spec.problem_size);
-  std::vector<std::string> flags;
-  for (const auto& [name, value] : values.Parameters())
-    flags.push_back(fmt::format("-D{}={}", name, value));
+  Macros macros = values.Parameters();
   for (const auto& [name, formula] : spec.defines) {
     KINDRED_TRY(const Value value, values.Evaluate(formula, "Defines." + name));
-    flags.push_back(fmt::format("-D{}={}", name, PlainText(value)));
+    macros.emplace_back(name, PlainText(value));
   }
-  return flags;
+  return macros;
 }
 
 std::string Absolute(const std::string& path, const std::string& folder) {
@@ -176,13 +176,15 @@ Result<KernelSource> Emit(const KernelSpec& spec, const std::vector<SpecLaunch>&
   KernelSource source;
   source.arguments = BuffersOf(spec);
   source.flags = OptionsOf(spec, folder);
-  KINDRED_TRY(const auto macros, MacroFlags(spec, space, configuration));
-  source.flags.insert(source.flags.end(), macros.begin(), macros.end());
+  KINDRED_TRY(const Macros macros, MacrosOf(spec, space, configuration));
   if (text.find("#include \"") != std::string::npos)
     source.flags.push_back("-I" + FolderOf(Absolute(spec.file, folder)));
   if (spec.language == KernelSpec::Language::kCuda) {
     source.language = KernelSource::Language::kCuda;
-    source.code = text;
+    // As text: NVRTC's own header comes first, and shall not see them.
+    for (const auto& [name, value] : macros)
+      source.code += fmt::format("#define {} {}\n", name, value);
+    source.code += "#line 1\n" + text;
     source.lower_names = true;
     source.compiler = "nvrtc";
     for (const SpecLaunch& launch : launches) {
@@ -194,6 +196,8 @@ Result<KernelSource> Emit(const KernelSpec& spec, const std::vector<SpecLaunch>&
   }
   if (spec.compiler_options.empty())
     source.flags.insert(source.flags.begin(), {"-O3", "-march=native"});
+  for (const auto& [name, value] : macros)
+    source.flags.push_back(fmt::format("-D{}={}", name, value));
   source.compiler = spec.language == KernelSpec::Language::kC ? "gcc" : "g++";
   source.entry = kEntry;
   source.code = text + CallText(spec, launches);

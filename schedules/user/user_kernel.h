@@ -11,13 +11,13 @@
 namespace kindred {
 
 // `text` is the kernel's file, `folder` what its #includes and relative include paths start from.
-// Each parameter is defined as a macro. C and C++: the entry calls the functions with their
-// arguments; what they return does not count, and scalars are loaded from memory, so that compilers
-// do not know their values. CUDA: a launch for each function; the grid follows from the problem's
-// size. A buffer's place in `arguments` is also its KernelArgument::tensor. Of a command the code
-// is what is run, as JSON (measure/command_runner.h), and the compiler "command".
-// Errors (kBadInput): an expression that fails to evaluate, a launch geometry that is no positive
-// number.
+// Each parameter is defined as a macro, by a flag, in CUDA by the code. C and C++: the entry calls
+// the functions with their arguments; what they return does not count, and scalars are loaded from
+// memory, so that compilers do not know their values. CUDA: a launch for each function; the grid
+// follows from the problem's size. A buffer's place in `arguments` is also its
+// KernelArgument::tensor. Of a command the code is what is run, as JSON (measure/command_runner.h),
+// and the compiler "command". Errors (kBadInput): an expression that fails to evaluate, a launch
+// geometry that is no positive number.
 Result<KernelSource> EmitUserKernel(const KernelSpec& spec, const ParameterSpace& space,
                                     std::size_t configuration, const std::string& text,
                                     const std::string& folder);

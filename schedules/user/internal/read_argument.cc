@@ -75,6 +75,8 @@ Result<SpecArgument> ReadArgument(const SpecFields& fields, const Json& entry, s
   KINDRED_TRY(argument.name, fields.Text(entry, "Name", false));
   if (argument.name.empty()) argument.name = fmt::format("argument{}", place);
   const std::string where = "argument " + argument.name;
+  if (argument.name.find('/') != std::string::npos)
+    return fields.Bad(where + ": a Name cannot have a '/': files are called after it");
   const std::string type = entry["Type"].get<std::string>();
   const auto* const known = std::find_if(std::begin(kTypes), std::end(kTypes),
                                          [&](const TypeName& t) { return t.name == type; });

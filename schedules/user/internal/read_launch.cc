@@ -63,8 +63,7 @@ Result<SpecLaunch> ReadLaunch(const SpecFields& fields, const Json& kernel,
     KINDRED_TRY(launch.problem_size, fields.Sizes(kernel["ProblemSize"]));
   }
   KINDRED_CHECK(ReadGeometry(fields, kernel, launch));
-  const Json all = kernel.value("Arguments", Json::array());
-  if (!all.empty() && all.front().is_string()) {
+  if (kernel.contains("Arguments")) {
     KINDRED_TRY(const auto names, fields.TextList(kernel, "Arguments"));
     for (const std::string& name : names) {
       const auto found = std::find_if(arguments.begin(), arguments.end(),

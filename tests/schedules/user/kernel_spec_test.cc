@@ -74,7 +74,7 @@ TEST(KernelSpec, LaunchesFollowTheParameters) {
   EXPECT_EQ(step.parameters[2].kind, Kind::kConstant);
   EXPECT_EQ(step.parameters[2].value, 1000);
   EXPECT_EQ(step.parameters[3].value, 0x3f000000);  // 0.5f
-  EXPECT_THAT(source->flags, testing::IsSupersetOf({"-Dx=64", "-Dy=2", "-Dw=3"}));
+  EXPECT_EQ(source->code, "#define x 64\n#define y 2\n#define w 3\n#line 1\ntext");
 }
 
 TEST(KernelSpec, CFunctionsAreCalledWithScalarsFromMemory) {
@@ -89,6 +89,7 @@ TEST(KernelSpec, CFunctionsAreCalledWithScalarsFromMemory) {
               AllOf(HasSubstr("static volatile float scalar3 = 0.5;"),
                     HasSubstr("scale((float *)buffers[0], (const float *)buffers[1], scalar2, "
                               "scalar3);")));
+  EXPECT_THAT(source->flags, testing::IsSupersetOf({"-Dx=32", "-Dy=1", "-Dw=1"}));
   EXPECT_THAT(source->flags, Not(testing::Contains("-Ifolder")));
   const auto including = EmitUserKernel(*spec, *space, 0, "#include \"a.h\"\n", "folder");
   ASSERT_TRUE(including);
@@ -120,6 +121,15 @@ TEST(KernelSpec, BadDescriptionsAreNamed) {
   EXPECT_THAT(Complaint("\"int32\"", "\"quaternion\""), HasSubstr("quaternion"));
   EXPECT_THAT(Complaint("\"Random\"", "\"Generator\""), HasSubstr("Generator"));
   EXPECT_THAT(Complaint("\"Vector\"", "\"Tensor\""), HasSubstr("Tensor"));
+  EXPECT_THAT(Complaint("\"KernelName\": \"scale\"",
+                        R"("Sequence": [{"KernelName": "scale", "Arguments": [1]}])"),
+              HasSubstr("Arguments is no list of texts"));
+  EXPECT_THAT(Complaint("\"KernelName\": \"scale\"",
+                        R"("Sequence": [{"KernelName": "scale", "Arguments": ["in", "away"]}])"),
+              HasSubstr("'away'"));
+  EXPECT_THAT(Complaint("\"KernelName\": \"scale\"", R"("KernelName": "scale", "Verifier": [""])"),
+              HasSubstr("Verifier has no program"));
+  EXPECT_THAT(Complaint("\"Name\": \"out\"", R"("Name": "../out")"), HasSubstr("'/'"));
   EXPECT_THAT(Complaint("\"KernelSpecification\"", "\"Kernel\""), HasSubstr("no kernel"));
 }
 
@@ -157,8 +167,8 @@ TEST(KernelSpec, SequencesInstancesAndReferences) {
   EXPECT_EQ(source->steps[0].parameters[0].value, 1);
   EXPECT_THAT(GridOf(source->steps[1], {}), ElementsAre(10, 1, 1));
   EXPECT_EQ(source->steps[1].parameters.size(), 4u);
-  EXPECT_THAT(source->flags,
-              testing::IsSupersetOf({"-DTILE=192", "-DKIND=double", "-I/folder/inc", "-I/abs"}));
+  EXPECT_THAT(source->code, HasSubstr("#define TILE 192\n#define KIND double\n"));
+  EXPECT_THAT(source->flags, testing::IsSupersetOf({"-I/folder/inc", "-I/abs"}));
   const auto reference = EmitUserReference(*spec, *space, "text", "/folder");
   ASSERT_TRUE(reference) << reference.error().message;
   ASSERT_EQ(reference->steps.size(), 1u);

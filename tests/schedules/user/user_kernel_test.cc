@@ -47,14 +47,6 @@ std::vector<float> Emulate(const Described& kernel, std::size_t configuration,
                            std::vector<std::vector<float>> buffers) {
   auto source = EmitUserKernel(kernel.spec, kernel.space, configuration, kernel.text, "");
   EXPECT_TRUE(source) << source.error().message;
-  // The emulation takes the text alone.
-  std::string macros;
-  for (const std::string& flag : source->flags) {
-    const auto equal = flag.find('=');
-    if (flag.starts_with("-D"))
-      macros += "#define " + flag.substr(2, equal - 2) + " " + flag.substr(equal + 1) + "\n";
-  }
-  source->code = macros + source->code;
   std::vector<std::span<std::byte>> spans;
   for (auto& buffer : buffers) spans.push_back(std::as_writable_bytes(std::span(buffer)));
   const auto report = cuda_emulation::RunSource(*source, {}, spans, {});

@@ -3,7 +3,8 @@
 namespace kindred {
 
 std::span<const char* const> Migrations() {
-  static constexpr const char* kSteps[] = {kMigration1Tables, kMigration2Views, kMigration3Service};
+  static constexpr const char* kSteps[] = {kMigration1Tables, kMigration2Views, kMigration3Service,
+                                           kMigration4Pins};
   static_assert(sizeof(kSteps) / sizeof(kSteps[0]) == kSchemaVersion);
   return kSteps;
 }

@@ -98,6 +98,7 @@ Result<void> Tune(const TuneCommand& command) {
                             session->tasks().size(), session->families().size(),
                             session->target().id, session->target().model, command.log,
                             session->id()));
+  for (const std::string& sentence : session->TakenOver()) progress.Note(sentence);
   KINDRED_CHECK(session->Run([] { return stop_requested != 0; }, progress));
   if (command.json)
     fmt::print("{}\n", TuneReportJson(*session).dump(2));

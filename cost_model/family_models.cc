@@ -68,6 +68,21 @@ int FamilyModels::AddTask(const Workload& canonical, int family) {
   return static_cast<int>(state_->tasks.size()) - 1;
 }
 
+int FamilyModels::AddForeignTask(const Workload& canonical, int family, const Target& device,
+                                 int source) {
+  const int task = AddTask(canonical, family);
+  State::Task& added = state_->tasks.back();
+  added.roofline_ns = RooflineNs(canonical, device);
+  added.source = source;
+  state_->sources[source];
+  return task;
+}
+
+double FamilyModels::Trust(int source) const {
+  const auto found = state_->sources.find(source);
+  return found == state_->sources.end() ? 0 : found->second.weight;
+}
+
 void FamilyModels::SetFamily(int task, int family) {
   State::Task& moved = state_->tasks[static_cast<std::size_t>(task)];
   if (moved.family == family) return;
@@ -97,7 +112,7 @@ void FamilyModels::Observe(Observation observation) {
   task.rows.push_back(state.rows.size());
   state.rows.push_back(std::move(row));
   state.pooled.dirty = true;
-  if (state.options.families) state.families[task.family].dirty = true;
+  if (state.options.families && task.family >= 0) state.families[task.family].dirty = true;
 }
 
 Result<void> FamilyModels::Train() {
@@ -105,6 +120,7 @@ Result<void> FamilyModels::Train() {
   State& state = *state_;
   const auto train = [&]() -> Result<void> {
     state.Forecast();
+    KINDRED_CHECK(state.UpdateTrust());
     KINDRED_CHECK(state.FitPooled());
     for (auto& [id, family] : state.families)
       if (family.dirty) KINDRED_CHECK(state.FitFamily(id, family));

@@ -37,6 +37,12 @@ class FamilyModels {
 
   // `family` groups tasks that share an ensemble. Returns the task's index.
   int AddTask(const Workload& canonical, int family);
+  // A task on another device. `source` (from 1) numbers devices, whose observations have a weight
+  // of their own: less than one made here, and nothing for good once models that learned from them
+  // alone rank what was measured here worse than the prior does.
+  int AddForeignTask(const Workload& canonical, int family, const Target& device, int source);
+  // The weight of a device's observations, from 0 to 1.
+  double Trust(int source) const;
   void SetFamily(int task, int family);
   void Observe(Observation observation);
   // Refits what has new observations. Error kEnvironment: XGBoost failed, with its message.

@@ -46,6 +46,15 @@ struct FamilyRecord {
   bool operator==(const FamilyRecord&) const = default;
 };
 
+// What a person says of families: workloads of one cohort are in one family, those of two cohorts
+// never are.
+struct FamilyPinRecord {
+  std::string workload;
+  std::int64_t cohort = 0;  // from 1; 0 in a batch: the workload is in none any more
+  std::int64_t time_ms = 0;
+  bool operator==(const FamilyPinRecord&) const = default;
+};
+
 // The source of a kernel with what is needed to call it, stored once however many trials made it.
 struct KernelRecord {
   std::string hash;            // KernelHash(code, package)

@@ -85,6 +85,13 @@ class SqliteLog final : public TuningLog {
     return FamiliesWhere("?1 = ''", "");
   }
 
+  Result<std::vector<FamilyPinRecord>> FamilyPins() const override {
+    const auto read = [](const Query& query) {
+      return FamilyPinRecord{query.Text(0), query.Integer(1), query.Integer(2)};
+    };
+    return FindAll("SELECT workload, cohort, time_ms FROM family_pin ORDER BY workload", read);
+  }
+
   Result<std::vector<TargetRecord>> Targets() const override {
     return FindAll(fmt::format("SELECT {} FROM target ORDER BY id", kTargetColumns), ReadTarget);
   }

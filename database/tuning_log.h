@@ -35,6 +35,7 @@ struct LogBatch {
   std::vector<WorkloadRecord> workloads;  // stored if new
   std::vector<KernelRecord> kernels;      // stored if new
   std::vector<FamilyRecord> families;     // replaces what is stored; moves members
+  std::vector<FamilyPinRecord> pins;      // replaces what is stored, or removes it
   std::vector<SessionRecord> sessions;    // replaces what is stored
   std::vector<TaskRecord> tasks;          // replaces what is stored
   std::vector<ModelRecord> models;        // replaces what is stored
@@ -81,10 +82,11 @@ class TuningLog {
   // The family that a workload is in now, with its members.
   virtual Result<std::optional<FamilyRecord>> FamilyOf(const std::string& workload) const = 0;
 
-  virtual Result<std::vector<TargetRecord>> Targets() const = 0;      // by id
-  virtual Result<std::vector<WorkloadRecord>> Workloads() const = 0;  // by key
-  virtual Result<std::vector<FamilyRecord>> Families() const = 0;     // by id
-  virtual Result<std::vector<SessionRecord>> Sessions() const = 0;    // by start
+  virtual Result<std::vector<TargetRecord>> Targets() const = 0;        // by id
+  virtual Result<std::vector<WorkloadRecord>> Workloads() const = 0;    // by key
+  virtual Result<std::vector<FamilyRecord>> Families() const = 0;       // by id
+  virtual Result<std::vector<FamilyPinRecord>> FamilyPins() const = 0;  // by workload
+  virtual Result<std::vector<SessionRecord>> Sessions() const = 0;      // by start
   virtual Result<std::vector<TaskRecord>> Tasks(
       const std::string& session) const = 0;  // by position
   virtual Result<std::vector<TaskProgress>> Progress(const std::string& session) const = 0;

@@ -130,6 +130,13 @@ void AddTune(CLI::App& app, std::function<int()>& run) {
   command->add_option("--families", *families, "Share models and winners within families")
       ->check(CLI::IsMember({"on", "off"}))
       ->capture_default_str();
+  auto transfer = std::make_shared<std::string>("on");
+  command
+      ->add_option("--transfer", *transfer,
+                   "Begin with what the log knows of other workloads of the same structure and of "
+                   "other devices, and let it correct the families; what misranks is not followed")
+      ->check(CLI::IsMember({"on", "off"}))
+      ->capture_default_str();
   AddModelOptions(*command, o->models);
   command
       ->add_option("--batch", o->options.batch,
@@ -144,8 +151,9 @@ void AddTune(CLI::App& app, std::function<int()>& run) {
                     "its hardware counters; `kindred explain` shows them");
   command->add_flag("--quiet", o->quiet, "No progress on standard error");
   AddCommon(*command, *o);
-  command->callback([o, time, until, choice, families, searcher, target, &run] {
+  command->callback([o, time, until, choice, families, transfer, searcher, target, &run] {
     o->options.families = *families == "on";
+    o->options.transfer = *transfer == "on";
     o->options.choice_share = *choice == "on" ? kChoiceShare : 0;
     o->searcher_given = searcher->count() > 0;
     o->target_given = target->count() > 0;
@@ -390,6 +398,44 @@ void AddLog(CLI::App& app, std::function<int()>& run) {
   }
 }
 
+void AddFamilies(CLI::App& app, std::function<int()>& run) {
+  auto* command = app.add_subcommand(
+      "families", "The families of a log, how well their models serve, and corrections of them");
+  command->require_subcommand(1);
+  struct Action {
+    const char* name;
+    const char* help;
+    const char* others;  // what is named beside the family; nullptr: nothing
+    const char* others_help;
+  };
+  static constexpr Action kActions[] = {
+      {"ls", "All families: members, trials, how well members predict each other", nullptr,
+       nullptr},
+      {"show", "One family, its members, and what evidence changed", nullptr, nullptr},
+      {"merge", "Make one family of several of the same structure", "families",
+       "Families that become part of the first"},
+      {"split", "Let members stand apart, as a family of their own", "keys",
+       "Keys of members, or how they begin"},
+      {"pin", "Keep the members together, whatever measurements say", nullptr, nullptr},
+      {"unpin", "Forget what was said of the members", nullptr, nullptr}};
+  for (const Action& action : kActions) {
+    auto* sub = command->add_subcommand(action.name, action.help);
+    auto o = std::make_shared<FamiliesCommand>();
+    o->action = action.name;
+    sub->add_option("log", o->log, "Tuning log")->required();
+    if (o->action != "ls")
+      sub->add_option("family", o->family, "The family's id, as in `families ls`")->required();
+    if (action.others != nullptr)
+      sub->add_option(action.others, o->others, action.others_help)->required();
+    if (o->action == "ls" || o->action == "show")
+      sub->add_option("--target", o->target,
+                      "Whose trials count: a target of the log (default: that with most)");
+    sub->add_flag("--json", o->json,
+                  "Print one JSON object on standard output and nothing else there");
+    sub->callback([o, &run] { run = [o] { return RunFamilies(*o); }; });
+  }
+}
+
 void AddDevice(CLI::App& app, std::function<int()>& run) {
   auto* command =
       app.add_subcommand("device", "What the target offers: cores or SMs, vectors, caches, peaks");
@@ -423,6 +469,7 @@ int RunCommandLine(int argc, char** argv) {
   AddRecord(app, run);
   AddImport(app, run);
   AddLog(app, run);
+  AddFamilies(app, run);
   AddDevice(app, run);
   try {
     app.parse(argc, argv);

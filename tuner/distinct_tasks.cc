@@ -76,11 +76,11 @@ std::vector<DistinctTask> MergeTasks(std::span<const TuningInput> inputs) {
 }
 
 std::vector<Family> FamiliesOf(std::span<const TuningInput> inputs,
-                               std::span<const DistinctTask> tasks) {
+                               std::span<const DistinctTask> tasks, std::span<const int> cohorts) {
   std::vector<FamilyDescriptor> descriptors;
   for (const DistinctTask& task : tasks)
     descriptors.push_back(DescribeFamily(task.canonical.workload));
-  return FormFamilies(descriptors, SamePlaces(inputs, tasks, descriptors));
+  return FormFamilies(descriptors, SamePlaces(inputs, tasks, descriptors), cohorts);
 }
 
 Sharing FindSharing(std::span<const TuningInput> inputs, std::span<const DistinctTask> tasks,

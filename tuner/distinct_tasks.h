@@ -34,9 +34,10 @@ std::vector<DistinctTask> MergeTasks(std::span<const TuningInput> inputs);
 
 // Families of the distinct tasks; members are their indices. Tasks that stand at the same place of
 // one model under different bindings of its dimensions share a family where their structure is the
-// same.
+// same. `cohorts`: as FormFamilies takes them.
 std::vector<Family> FamiliesOf(std::span<const TuningInput> inputs,
-                               std::span<const DistinctTask> tasks);
+                               std::span<const DistinctTask> tasks,
+                               std::span<const int> cohorts = {});
 
 // How much the inputs share. A "subgraph" is a place in a model, a task what is tuned for it.
 struct ModelSharing {

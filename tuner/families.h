@@ -33,10 +33,12 @@ struct FamilyOptions {
 };
 
 // Every index appears in exactly one family. `links`: pairs of indices that belong to one family;
-// those of different structures are passed over. Deterministic; independent of the order of `tasks`
-// up to the order of members.
+// those of different structures are passed over. `cohorts`, by index or empty: tasks of one
+// structure and one cohort are in one family, those of two never are, whatever the links; 0: free.
+// Deterministic; independent of the order of `tasks` up to the order of members.
 std::vector<Family> FormFamilies(std::span<const FamilyDescriptor> tasks,
                                  std::span<const std::pair<int, int>> links = {},
+                                 std::span<const int> cohorts = {},
                                  const FamilyOptions& options = {});
 
 }  // namespace kindred

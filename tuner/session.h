@@ -59,6 +59,8 @@ struct TuneOptions {
   bool families = true;
   // For ablations: winners of siblings are tried; models stand on the analytic prior.
   bool foresee = true, prior = true;
+  // What the log holds of other workloads and other devices teaches, and corrects the families.
+  bool transfer = true;
   GainOptions gain;
   int batch = 8;  // trials of a round, which grow to this from 2
   // Where the schedules of a task come from; replays of recordings have fewer.
@@ -156,6 +158,8 @@ class TuningSession {
   bool interrupted() const { return end_.by == "interrupted"; }
   const RunEnd& end() const { return end_; }
   const FinalChoice& final_choice() const { return choice_; }
+  // In sentences: what the session took over from the log, and what that changed.
+  std::vector<std::string> TakenOver() const;
 
  private:
   struct Round;
@@ -169,6 +173,10 @@ class TuningSession {
   Result<void> MakeSearchers();
   Result<void> LoadWarmTrials(std::int64_t start_epoch);
   Result<void> LoadRounds();
+
+  // session_transfer.cc
+  Result<void> CorrectFamilies(std::int64_t start_epoch);
+  Result<void> LoadTransfer(std::int64_t start_epoch);
 
   // session_state.cc
   Result<void> LeaveOut(std::size_t index, const std::string& cause, Progress& progress);
@@ -215,6 +223,12 @@ class TuningSession {
   std::vector<TuneTask> tasks_;
   std::vector<Family> families_;
   Sharing sharing_;
+  // By structure: what evidence changed.
+  std::vector<std::pair<std::string, std::string>> corrections_;
+  struct {
+    std::int64_t trials = 0, workloads = 0;
+    std::vector<std::pair<int, std::string>> devices;  // source of the models, target
+  } taken_over_;
   std::unique_ptr<FamilyModels> models_;
   std::unique_ptr<TaskScheduler> scheduler_;
   SessionRecord session_;

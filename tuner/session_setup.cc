@@ -99,6 +99,7 @@ Result<void> TuningSession::OpenRecords() {
   if (options_.scheduler != "gain") options["scheduler"] = options_.scheduler;
   if (!options_.foresee) options["foresee"] = false;
   if (!options_.prior) options["prior"] = false;
+  if (!options_.transfer) options["transfer"] = false;
   const std::string identity =
       inputs.dump() + target_record_.id + std::to_string(options_.seed) + options.dump();
   const std::string id = HashOf(identity).Hex().substr(0, 16);
@@ -107,19 +108,6 @@ Result<void> TuningSession::OpenRecords() {
   batch.targets.push_back(target_record_);
   for (const TuneTask& task : tasks_)
     batch.workloads.push_back(ToRecord(task.canonical, task.name));
-  if (options_.families) {
-    for (const Family& family : families_) {
-      FamilyRecord record;
-      record.id = family.id;
-      record.structure = family.structure.Hex();
-      record.description =
-          json{{"structure", family.structure_text}, {"centre", family.centre}}.dump();
-      for (const int member : family.members)
-        record.members.push_back(tasks_[static_cast<std::size_t>(member)].key);
-      batch.families.push_back(std::move(record));
-    }
-  }
-
   KINDRED_TRY(const auto stored, log_.FindSession(id));
   std::int64_t start_epoch = 0;
   if (stored) {
@@ -153,12 +141,29 @@ Result<void> TuningSession::OpenRecords() {
     session_.started_ms = NowMs();
     session_.summary =
         json{{"start_epoch", start_epoch}, {"planned_round", -1}, {"planned_size", 0}}.dump();
+  }
+  KINDRED_CHECK(CorrectFamilies(start_epoch));
+  if (!stored)
     for (std::size_t i = 0; i < tasks_.size(); ++i) batch.tasks.push_back(TaskRow(i));
+  if (options_.families) {
+    for (const Family& family : families_) {
+      FamilyRecord record;
+      record.id = family.id;
+      record.structure = family.structure.Hex();
+      json description = json{{"structure", family.structure_text}, {"centre", family.centre}};
+      for (const auto& [structure, sentence] : corrections_)
+        if (structure == record.structure) description["corrections"].push_back(sentence);
+      record.description = description.dump();
+      for (const int member : family.members)
+        record.members.push_back(tasks_[static_cast<std::size_t>(member)].key);
+      batch.families.push_back(std::move(record));
+    }
   }
   session_.updated_ms = NowMs();
   batch.sessions.push_back(session_);
   KINDRED_CHECK(log_.Append(batch));
   KINDRED_CHECK(MakeSearchers());
+  KINDRED_CHECK(LoadTransfer(start_epoch));
   KINDRED_CHECK(LoadWarmTrials(start_epoch));
   return LoadRounds();
 }

@@ -26,9 +26,10 @@ double FamilyModels::State::LabelOf(const TrainingRow& row) const {
 }
 
 double FamilyModels::State::WeightOf(const TrainingRow& row) const {
-  if (row.failed) return kFailedWeight;
-  return std::max(kLeastWeight,
-                  std::exp2(row.label - tasks[static_cast<std::size_t>(row.task)].best));
+  const Task& task = tasks[static_cast<std::size_t>(row.task)];
+  const double trust = task.source == 0 ? 1 : sources.at(task.source).weight;
+  if (row.failed) return kFailedWeight * trust;
+  return std::max(kLeastWeight, std::exp2(row.label - task.best)) * trust;
 }
 
 void FamilyModels::State::AddLayers(int family, std::span<const float> features,
@@ -59,8 +60,8 @@ void FamilyModels::State::AddLayers(int family, std::span<const float> features,
 void FamilyModels::State::Forecast() {
   for (; forecast < rows.size(); ++forecast) {
     const TrainingRow& row = rows[forecast];
-    if (row.failed) continue;
     const Task& task = tasks[static_cast<std::size_t>(row.task)];
+    if (row.failed || task.source != 0) continue;
     double margin = row.prior;
     AddLayers(task.family, row.features, {&margin, 1}, {});
     const double miss = row.label - margin - task.offset;
@@ -74,6 +75,7 @@ void FamilyModels::State::Forecast() {
 
 void FamilyModels::State::UpdateOffsets() {
   for (Task& task : tasks) {
+    if (task.source != 0) continue;
     std::vector<float> features;
     std::vector<double> margins, labels, weights;
     // The latest rows tell enough, and keep this step's cost constant.
@@ -101,7 +103,8 @@ void FamilyModels::State::UpdateOffsets() {
 // remains.
 std::vector<std::size_t> FamilyModels::State::Chosen(std::vector<std::size_t> from) const {
   std::erase_if(from, [&](std::size_t i) {
-    return rows[i].failed && tasks[static_cast<std::size_t>(rows[i].task)].best < -1e29;
+    const Task& task = tasks[static_cast<std::size_t>(rows[i].task)];
+    return Dropped(task) || (rows[i].failed && task.best < -1e29);
   });
   if (from.size() <= kMostRows) return from;
   const auto behind = [&](std::size_t i) {

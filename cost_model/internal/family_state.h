@@ -6,7 +6,7 @@
 // prior that is wrong by a factor before there are rows enough to train on. Fast rows weigh more:
 // only their order matters. A failed candidate counts as a slow one (eight times the task's best,
 // or its worst if that is slower) with a low weight, so that what fails is avoided without being
-// forbidden.
+// forbidden. Rows of other devices weigh less, and nothing where they mislead (family_trust.cc).
 #pragma once
 
 #include <cmath>
@@ -19,6 +19,7 @@
 #include "cost_model/booster.h"
 #include "cost_model/family_models.h"
 #include "cost_model/prior.h"
+#include "cost_model/taught_ranks.h"
 
 namespace kindred {
 
@@ -59,6 +60,15 @@ struct FamilyModels::State {
     std::vector<std::size_t> rows;
     double offset = 0;
     double best = -1e30, worst = 1e30;  // labels
+    int source = 0;                     // 0: measured here; else another device
+  };
+  // Another device's observations.
+  struct Source {
+    static constexpr double kWeight = 0.5;
+
+    double weight = kWeight;
+    std::optional<Teacher> teacher;  // has seen them alone
+    std::size_t judged_on = 0;       // rows of this device
   };
 
   Target target;
@@ -68,6 +78,7 @@ struct FamilyModels::State {
   std::size_t forecast = 0;  // rows before this one are in the errors
   Ensemble pooled;
   std::map<int, Ensemble> families;
+  std::map<int, Source> sources;
   ForecastError error;  // where no family's ensemble is
   double train_seconds = 0;
   std::optional<Error> failure;  // of a prediction: reported by the next Train
@@ -82,6 +93,13 @@ struct FamilyModels::State {
   void AddLayers(int family, std::span<const float> features, std::span<double> margins,
                  std::span<double> doubt);
   void Forecast();
+  // Judges other devices' observations by what was measured here since.
+  Result<void> UpdateTrust();
+  // The timed rows of a task, at most so many, the latest.
+  TaskSamples SamplesOf(const Task& task, std::size_t most) const;
+  bool Dropped(const Task& task) const {
+    return task.source != 0 && sources.at(task.source).weight == 0;
+  }
   void UpdateOffsets();
   Result<void> FitPooled();
   Result<void> FitFamily(int family, Ensemble& ensemble);

@@ -116,6 +116,19 @@ Result<void> WriteFamily(Connection& connection, const FamilyRecord& record, boo
   return {};
 }
 
+Result<void> WritePin(Connection& connection, const FamilyPinRecord& record) {
+  constexpr std::string_view kColumns = "workload, cohort, time_ms";
+  if (record.cohort == 0) {
+    KINDRED_TRY(Query query, connection.Prepare("DELETE FROM family_pin WHERE workload = ?"));
+    query.Bind(record.workload);
+    return connection.Run(query);
+  }
+  KINDRED_TRY(Query query, connection.Prepare(InsertInto("family_pin", kColumns,
+                                                         OnConflict("workload", kColumns, false))));
+  query.Bind(record.workload).Bind(record.cohort).Bind(record.time_ms);
+  return connection.Run(query);
+}
+
 Result<void> WriteSession(Connection& connection, const SessionRecord& record, bool keep_stored) {
   KINDRED_TRY(Query query,
               connection.Prepare(InsertInto("session", kSessionColumns,
@@ -226,6 +239,7 @@ Result<AppendSummary> WriteAll(Connection& connection, const LogBatch& batch) {
   for (const auto& record : batch.kernels) KINDRED_CHECK(WriteKernel(connection, record));
   for (const auto& record : batch.families)
     KINDRED_CHECK(WriteFamily(connection, record, batch.keep_stored));
+  for (const auto& record : batch.pins) KINDRED_CHECK(WritePin(connection, record));
   for (const auto& record : batch.sessions)
     KINDRED_CHECK(WriteSession(connection, record, batch.keep_stored));
   for (const auto& record : batch.tasks)

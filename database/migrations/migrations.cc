@@ -4,7 +4,7 @@ namespace kindred {
 
 std::span<const char* const> Migrations() {
   static constexpr const char* kSteps[] = {kMigration1Tables, kMigration2Views, kMigration3Service,
-                                           kMigration4Profiles};
+                                           kMigration4Profiles, kMigration5Pins};
   static_assert(sizeof(kSteps) / sizeof(kSteps[0]) == kSchemaVersion);
   return kSteps;
 }

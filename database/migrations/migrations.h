@@ -12,7 +12,7 @@ namespace kindred {
 // Migrations()[i] is the SQL that leads from version i to version i + 1.
 std::span<const char* const> Migrations();
 
-inline constexpr int kSchemaVersion = 4;
+inline constexpr int kSchemaVersion = 5;
 // PRAGMA application_id of a log: "Kndr".
 inline constexpr int kApplicationId = 0x4b6e6472;
 
@@ -20,5 +20,6 @@ extern const char kMigration1Tables[];
 extern const char kMigration2Views[];
 extern const char kMigration3Service[];
 extern const char kMigration4Profiles[];
+extern const char kMigration5Pins[];
 
 }  // namespace kindred

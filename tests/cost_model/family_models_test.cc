@@ -254,5 +254,41 @@ TEST(FamilyModels, SavesAndLoads) {
   EXPECT_NE(refused.error().message.find("cpu:threads=8"), std::string::npos);
 }
 
+// What another device taught ranks candidates before anything is measured here.
+TEST(FamilyModels, AnotherDevicesTimesHelpAndAreKept) {
+  FamilyModels cold(TestTarget(), {}), warm(TestTarget(), {});
+  const std::vector<Sample> samples = Samples(kShape, 0);
+  const int cold_task = cold.AddTask(GemmWorkload(kShape), 0);
+  const int task = warm.AddTask(GemmWorkload(kShape), 0);
+  const int elsewhere = warm.AddForeignTask(GemmWorkload(kSibling), 0, TestTarget(), 1);
+  Teach(warm, elsewhere, Samples(kSibling, 2), 60);
+  ASSERT_TRUE(warm.Train());
+  EXPECT_GT(Judge(*warm.ForTask(task), samples).correlation,
+            Judge(*cold.ForTask(cold_task), samples).correlation);
+  Teach(warm, task, samples, 24);
+  ASSERT_TRUE(warm.Train());
+  EXPECT_GT(warm.Trust(1), 0.3);
+  EXPECT_LT(warm.Trust(1), 1);
+}
+
+// Models that learned from misleading times are given up once they misrank what is measured here.
+TEST(FamilyModels, AnotherDevicesTimesThatMisleadAreDropped) {
+  FamilyModels cold(TestTarget(), {}), misled(TestTarget(), {});
+  const std::vector<Sample> samples = Samples(kShape, 0);
+  const int cold_task = cold.AddTask(GemmWorkload(kShape), 0);
+  const int task = misled.AddTask(GemmWorkload(kShape), 0);
+  const int elsewhere = misled.AddForeignTask(GemmWorkload(kSibling), 0, TestTarget(), 1);
+  std::vector<Sample> wrong = Samples(kSibling, 0);
+  for (Sample& sample : wrong) sample.ns = 1e10 / sample.ns;
+  Teach(misled, elsewhere, wrong, 60);
+  Teach(cold, cold_task, samples, 24);
+  Teach(misled, task, samples, 24);
+  ASSERT_TRUE(cold.Train());
+  ASSERT_TRUE(misled.Train());
+  EXPECT_EQ(misled.Trust(1), 0);
+  EXPECT_NEAR(Judge(*misled.ForTask(task), samples).correlation,
+              Judge(*cold.ForTask(cold_task), samples).correlation, 1e-6);
+}
+
 }  // namespace
 }  // namespace kindred

@@ -167,6 +167,21 @@ TEST(SqliteLog, ReplacesSessionsTasksFamiliesAndModels) {
   EXPECT_EQ(log->FamilyOf("w2").value()->id, "f2");
 }
 
+TEST(SqliteLog, PinsAreReplacedAndRemoved) {
+  const auto log = InMemory(SampleBatch(1));
+  LogBatch batch;
+  batch.pins = {{"w2", 1, 5}, {"w1", 1, 5}};
+  ASSERT_TRUE(log->Append(batch));
+  EXPECT_THAT(log->FamilyPins().value(),
+              ElementsAre(FamilyPinRecord{"w1", 1, 5}, FamilyPinRecord{"w2", 1, 5}));
+  batch.pins = {{"w1", 2, 6}, {"w2", 0, 6}};
+  ASSERT_TRUE(log->Append(batch));
+  EXPECT_THAT(log->FamilyPins().value(), ElementsAre(FamilyPinRecord{"w1", 2, 6}));
+  EXPECT_THAT(log->Verify().value(), ElementsAre());
+  batch.pins = {{"unknown", 1, 7}};
+  EXPECT_FALSE(log->Append(batch)) << "a pin is of a workload of the log";
+}
+
 TEST(SqliteLog, AppendsAllOfABatchOrNothing) {
   const auto log = InMemory(SampleBatch(1));
   const auto refused = [&](const LogBatch& batch) {

@@ -83,5 +83,34 @@ TEST(Families, EveryTaskInExactlyOneWhateverTheOrder) {
   EXPECT_EQ(sets({0, 1, 2, 3, 4, 5}), sets({5, 3, 1, 0, 4, 2}));
 }
 
+std::vector<int> FamilyOfEach(const std::vector<FamilyDescriptor>& tasks,
+                              std::span<const std::pair<int, int>> links,
+                              std::span<const int> cohorts) {
+  std::vector<int> family_of(tasks.size(), -1);
+  const auto families = FormFamilies(tasks, links, cohorts);
+  for (std::size_t f = 0; f < families.size(); ++f)
+    for (const int member : families[f].members)
+      family_of[static_cast<std::size_t>(member)] = static_cast<int>(f);
+  return family_of;
+}
+
+TEST(Families, CohortsStayTogetherAndApart) {
+  const std::vector<FamilyDescriptor> tasks = {
+      Describe(Matmul(2, 2, 2)),       Describe(Matmul(4096, 4096, 4096)),
+      Describe(Matmul(128, 768, 768)), Describe(Matmul(128, 768, 1024)),
+      Describe(Matmul(128, 768, 512)), Describe(Softmax(64, 64))};
+  const int together[] = {1, 1, 0, 0, 0, 1};
+  auto of = FamilyOfEach(tasks, {}, together);
+  EXPECT_EQ(of[0], of[1]) << "however far apart";
+  EXPECT_NE(of[0], of[5]) << "families never cross structures";
+  const int apart[] = {0, 0, 1, 2, 0, 0};
+  of = FamilyOfEach(tasks, {}, apart);
+  EXPECT_NE(of[2], of[3]) << "however near";
+  EXPECT_TRUE(of[4] == of[2] || of[4] == of[3]) << "a free one joins the nearer";
+  const std::vector<std::pair<int, int>> links = {{2, 3}};
+  of = FamilyOfEach(tasks, links, apart);
+  EXPECT_NE(of[2], of[3]) << "cohorts go before links";
+}
+
 }  // namespace
 }  // namespace kindred

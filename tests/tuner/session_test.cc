@@ -413,5 +413,82 @@ TEST(Session, FailuresAreCountedAndKeptWithTheirCause) {
     EXPECT_EQ(trial.message, "signal 11");
 }
 
+// Shapes that Inputs() does not have, of a structure that it has.
+std::vector<TuningInput> OtherShapes() {
+  std::vector<TuningInput> inputs = Inputs();
+  inputs[0].model.tasks.resize(1);
+  ImportedTask& task = inputs[0].model.tasks[0];
+  task.workload = *ParseWorkload(
+      "input A: f32[64,64]\nweight B: f32[64,96]\noutput Y[m,n] = sum[k](A[m,k] * B[k,n])\n");
+  task.canonical = Canonicalize(task.workload);
+  return inputs;
+}
+
+// A log with trials of other shapes here, and of some shape on another device.
+void FillLog(TuningLog& log) {
+  Progress progress{Progress::Style::kQuiet};
+  Target other;
+  other.model = "another device";
+  for (const Target& target : {Target(), other}) {
+    SourceRunner runner;
+    auto session = TuningSession::Open(OtherShapes(), target, Options("random"), runner, log);
+    ASSERT_TRUE(session) << session.error().message;
+    ASSERT_TRUE((*session)->Run([] { return false; }, progress));
+  }
+}
+
+TEST(Session, BeginsWithWhatTheLogKnowsOfOthers) {
+  Harness harness;
+  FillLog(*harness.log);
+  SourceRunner runner;
+  const auto session =
+      TuningSession::Open(Inputs(), harness.target, Options(), runner, *harness.log);
+  ASSERT_TRUE(session) << session.error().message;
+  EXPECT_THAT((*session)->TakenOver(),
+              ::testing::ElementsAre(::testing::HasSubstr("40 trials of 2 other workloads")));
+  TuneOptions off = Options();
+  off.transfer = false;
+  const auto cold = TuningSession::Open(Inputs(), harness.target, off, runner, *harness.log);
+  ASSERT_TRUE(cold);
+  EXPECT_NE((*cold)->id(), (*session)->id());
+  EXPECT_THAT((*cold)->TakenOver(), ::testing::IsEmpty());
+}
+
+TEST(Session, WithALogOfOthersACutRunGoesOnExactlyWhereItWas) {
+  Harness whole, cut;
+  FillLog(*whole.log);
+  FillLog(*cut.log);
+  whole.Run(Options());
+  cut.Run(Options(), 21);
+  // What others measure meanwhile is not looked at.
+  SourceRunner runner;
+  auto meanwhile =
+      TuningSession::Open(OtherShapes(), cut.target, Options("evolution"), runner, *cut.log);
+  ASSERT_TRUE(meanwhile);
+  ASSERT_TRUE((*meanwhile)->Run([] { return false; }, cut.progress));
+  cut.Run(Options());
+  EXPECT_EQ(cut.Decisions(), whole.Decisions());
+}
+
+TEST(Session, FollowsWhatAPersonSaidOfFamilies) {
+  Harness harness;
+  harness.Run(Options());
+  const auto families = harness.log->Families();
+  ASSERT_EQ(families->front().members.size(), 3u);
+  LogBatch batch;
+  batch.pins = {{families->front().members[0], 1, 1}, {families->front().members[1], 2, 1}};
+  ASSERT_TRUE(harness.log->Append(batch));
+  SourceRunner runner;
+  const auto families_of = [&](const TuneOptions& options) {
+    return (*TuningSession::Open(Inputs(), harness.target, options, runner, *harness.log))
+        ->families()
+        .size();
+  };
+  TuneOptions next = Options();
+  next.seed = 8;
+  EXPECT_EQ(families_of(next), 2u);
+  EXPECT_EQ(families_of(Options()), 1u) << "a session keeps what it began with";
+}
+
 }  // namespace
 }  // namespace kindred

@@ -103,6 +103,15 @@ struct LogCommand : CommonOptions {
 };
 int RunLog(const LogCommand& command);
 
+struct FamiliesCommand : CommonOptions {
+  std::string action;  // "ls", "show", "merge", "split", "pin", "unpin"
+  std::string log, family;
+  std::vector<std::string>
+      others;          // "merge": families; "split": keys of members, or how they begin
+  std::string target;  // record id or name; empty: that with most trials
+};
+int RunFamilies(const FamiliesCommand& command);
+
 struct AnalyzeCommand : CommonOptions {
   std::string log, html, compare;
 };

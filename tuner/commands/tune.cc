@@ -122,6 +122,7 @@ Result<void> Tune(const TuneCommand& command) {
                             session->tasks().size(), session->families().size(),
                             session->target().id, session->target().model, command.log,
                             session->id()));
+  for (const std::string& sentence : session->TakenOver()) progress.Note(sentence);
   KINDRED_CHECK(session->Run([] { return stop_requested != 0; }, progress));
   if (profiler) KINDRED_CHECK(Profile(*session, *profiler, options.seed, *log, progress));
   if (command.json)

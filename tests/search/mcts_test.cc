@@ -26,7 +26,7 @@ TEST(Mcts, Signature) {
     for (const Candidate& candidate : batch) text += candidate.key.Hex();
     searcher->Observe(batch, Measure(space, batch));
   }
-  EXPECT_EQ(HashOf(text).Hex(), "41f4e4d2fde6e95b75b77a7ff8adce80");
+  EXPECT_EQ(HashOf(text).Hex(), "1b3ee29e87b805ec91fa347eec038f4e");
 }
 
 double MeanTrials(const char* name, const CostModel* blind, double noise, int batch) {

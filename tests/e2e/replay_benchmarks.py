@@ -37,8 +37,8 @@ def test(sandbox):
         sandbox.check(found.get("factor", 0) > 0 and found.get("points") == 8, f"and what comes of it: {found}")
     found = bench(sandbox, "transfer.py", "--seeds", 2)
     spaces = found.get("spaces", {})
-    sandbox.check(len(spaces) == 3 and all(set(space) == {"cold", "transfer", "shuffled", "naive"} for space in spaces.values()),
-                  f"three devices in four ways: {spaces}")
+    sandbox.check(len(spaces) == 3 and all(set(space) == {"cold", "transfer", "naive", "shuffled", "reversed"} for space in spaces.values()),
+                  f"three devices in five ways: {spaces}")
     sandbox.check(all(ratios["100"] >= 1 for space in spaces.values() for ratios in space.values()), f"ratios: {spaces}")
 
 

@@ -116,30 +116,36 @@ struct Harness {
 };
 
 TEST(FinalChoice, TheWinnerIsMeasuredAgainAndTheLogAgrees) {
-  Harness plain, choice;
-  plain.Run(Options(0));
-  choice.Run(Options());
-  EXPECT_EQ(plain.Decisions(), choice.Decisions());
-  EXPECT_EQ(choice.session->trials(), 80);
-  EXPECT_EQ(choice.session->new_trials(), 80);
-  EXPECT_TRUE(plain.Rows(true).empty());
   double chosen = 0, lucky = 0;
-  for (std::size_t task = 0; task < 2; ++task) {
-    const TrialRecord best = choice.Best(task);
-    EXPECT_TRUE(IsRemeasurement(best));
-    EXPECT_GE(best.samples.size(), 20u) << "all passes' samples";
-    EXPECT_EQ(choice.session->tasks()[task].best_ns, best.median_ns);
-    EXPECT_EQ(plain.session->tasks()[task].best_ns, plain.Best(task).median_ns);
-    chosen += choice.TrueNsOf(best);
-    lucky += plain.TrueNsOf(plain.Best(task));
+  std::int64_t changed = 0;
+  for (std::uint64_t seed = 0; seed < 4; ++seed) {
+    Harness plain, choice;
+    TuneOptions without = Options(0), with = Options();
+    without.seed = with.seed = seed;
+    plain.Run(without);
+    choice.Run(with);
+    EXPECT_EQ(plain.Decisions(), choice.Decisions());
+    EXPECT_EQ(choice.session->trials(), 80);
+    EXPECT_EQ(choice.session->new_trials(), 80);
+    EXPECT_TRUE(plain.Rows(true).empty());
+    for (std::size_t task = 0; task < 2; ++task) {
+      const TrialRecord best = choice.Best(task);
+      EXPECT_TRUE(IsRemeasurement(best));
+      EXPECT_GE(best.samples.size(), 20u) << "all passes' samples";
+      EXPECT_EQ(choice.session->tasks()[task].best_ns, best.median_ns);
+      EXPECT_EQ(plain.session->tasks()[task].best_ns, plain.Best(task).median_ns);
+      chosen += choice.TrueNsOf(best);
+      lucky += plain.TrueNsOf(plain.Best(task));
+    }
+    const FinalChoice& report = choice.session->final_choice();
+    EXPECT_EQ(report.schedules, static_cast<std::int64_t>(choice.Rows(true).size()));
+    EXPECT_EQ(report.subgraphs, 2);
+    changed += report.changed;
+    EXPECT_THAT(TuneReportText(*choice.session), testing::HasSubstr("final choice: "));
+    EXPECT_EQ(TuneReportJson(*choice.session)["final_choice"]["remeasured"], report.schedules);
   }
   EXPECT_LT(chosen, lucky);
-  const FinalChoice& report = choice.session->final_choice();
-  EXPECT_EQ(report.schedules, static_cast<std::int64_t>(choice.Rows(true).size()));
-  EXPECT_EQ(report.subgraphs, 2);
-  EXPECT_GE(report.changed, 1);
-  EXPECT_THAT(TuneReportText(*choice.session), testing::HasSubstr("final choice: "));
-  EXPECT_EQ(TuneReportJson(*choice.session)["final_choice"]["remeasured"], report.schedules);
+  EXPECT_GE(changed, 1);
 }
 
 TEST(FinalChoice, AFinishedRunDoesNotChooseAgain) {

@@ -106,7 +106,8 @@ Result<FamilyView> View(const TuningLog& log, const FamilyRecord& record,
     filter.workload = key;
     filter.target = target->id;
     KINDRED_TRY(const auto trials, log.Trials(filter));
-    member.trials = static_cast<std::int64_t>(trials.size());
+    member.trials = std::count_if(trials.begin(), trials.end(),
+                                  [](const TrialRecord& trial) { return !IsRemeasurement(trial); });
     KINDRED_TRY(const auto best, log.BestSchedule(key, target->id));
     if (best) member.best_ns = best->median_ns;
     const auto canonical = ParseWorkload(workload->text, "log");

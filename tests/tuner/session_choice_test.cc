@@ -117,7 +117,7 @@ struct Harness {
 
 TEST(FinalChoice, TheWinnerIsMeasuredAgainAndTheLogAgrees) {
   double chosen = 0, lucky = 0;
-  std::int64_t changed = 0;
+  std::int64_t changed = 0, all_raced = 0;
   for (std::uint64_t seed = 0; seed < 4; ++seed) {
     Harness plain, choice;
     TuneOptions without = Options(0), with = Options();
@@ -128,10 +128,14 @@ TEST(FinalChoice, TheWinnerIsMeasuredAgainAndTheLogAgrees) {
     EXPECT_EQ(choice.session->trials(), 80);
     EXPECT_EQ(choice.session->new_trials(), 80);
     EXPECT_TRUE(plain.Rows(true).empty());
+    std::int64_t raced = 0;
     for (std::size_t task = 0; task < 2; ++task) {
       const TrialRecord best = choice.Best(task);
-      EXPECT_TRUE(IsRemeasurement(best));
-      EXPECT_GE(best.samples.size(), 20u) << "all passes' samples";
+      // Where nothing comes near the winner nobody is measured again.
+      if (IsRemeasurement(best)) {
+        ++raced;
+        EXPECT_GE(best.samples.size(), 20u) << "all passes' samples";
+      }
       EXPECT_EQ(choice.session->tasks()[task].best_ns, best.median_ns);
       EXPECT_EQ(plain.session->tasks()[task].best_ns, plain.Best(task).median_ns);
       chosen += choice.TrueNsOf(best);
@@ -139,11 +143,14 @@ TEST(FinalChoice, TheWinnerIsMeasuredAgainAndTheLogAgrees) {
     }
     const FinalChoice& report = choice.session->final_choice();
     EXPECT_EQ(report.schedules, static_cast<std::int64_t>(choice.Rows(true).size()));
-    EXPECT_EQ(report.subgraphs, 2);
+    EXPECT_EQ(report.subgraphs, raced);
+    all_raced += raced;
     changed += report.changed;
+    if (raced == 0) continue;
     EXPECT_THAT(TuneReportText(*choice.session), testing::HasSubstr("final choice: "));
     EXPECT_EQ(TuneReportJson(*choice.session)["final_choice"]["remeasured"], report.schedules);
   }
+  EXPECT_GE(all_raced, 4);
   EXPECT_LT(chosen, lucky);
   EXPECT_GE(changed, 1);
 }

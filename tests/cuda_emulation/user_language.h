@@ -1,8 +1,12 @@
 // The CUDA C++ that kernels of users use beyond what emitted ones do (device.h): static shared
-// arrays, vector types, mathematics, atomics, and shuffles of whole warps. Included after device.h
-// and after the host's <math.h>. Arrays in shared memory are static variables here: the blocks run
-// one after the other, and the emulator knows where they lie.
+// arrays, vector types, mathematics, atomics, and shuffles of whole warps. Arrays in shared memory
+// are static variables here: the blocks run one after the other, and the emulator knows where they
+// lie.
 #pragma once
+
+#include <math.h>
+
+#include "tests/cuda_emulation/device.h"
 
 #define __shared__ static
 #define __constant__

@@ -17,20 +17,16 @@
 #include <string_view>
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
-#include "database/sqlite_log.h"
 #include "measure/timing.h"
-#include "tests/bench/ablation/replay_runner.h"
-#include "tuner/session.h"
+#include "tests/bench/ablation/recorded_sessions.h"
+#include "tests/bench/bench_main.h"
 
 namespace kindred::bench {
 namespace {
 
 using nlohmann::ordered_json;
-
-constexpr double kNear = 1.05;
 
 struct Setting {
   const char* name;
@@ -62,46 +58,20 @@ struct Run {
   std::string hash;  // of the decisions
 };
 
-TuningInput InputOf(const std::vector<ScheduleRecording>& recordings) {
-  TuningInput input;
-  input.path = input.model.name = "recordings";
-  for (const ScheduleRecording& recording : recordings) {
-    ImportedTask task;
-    task.name = recording.name;
-    task.workload = recording.workload;
-    task.canonical = Canonicalize(recording.workload);
-    task.uses.emplace_back().nodes = {task.name};
-    input.model.tasks.push_back(std::move(task));
-  }
-  input.model.nodes = input.model.tunable = static_cast<int>(input.model.tasks.size());
-  return input;
-}
-
 Result<Run> RunSession(const Setting& setting, std::uint64_t seed, int trials_per_task,
                        ReplayRunner& runner) {
-  KINDRED_TRY(const auto log, OpenSqliteLog(":memory:", OpenMode::kReadWrite));
   TuneOptions options = setting.options;
   options.seed = seed;
-  const auto tasks = static_cast<std::int64_t>(runner.recordings().size());
-  options.trials = trials_per_task * tasks;
-  options.space = [&](const Workload& workload, const Target& target) {
-    return runner.RecordedSpace(workload, target);
-  };
-  KINDRED_TRY(const auto session,
-              TuningSession::Open({InputOf(runner.recordings())}, runner.recordings()[0].target,
-                                  options, runner, *log));
-  Progress progress(Progress::Style::kQuiet);
-  KINDRED_CHECK(session->Run([] { return false; }, progress));
-  TrialFilter filter;
-  filter.session = session->id();
-  KINDRED_TRY(const auto trials, log->Trials(filter));
+  KINDRED_TRY(
+      const RecordedSession recorded,
+      RunOnRecordings(InputOf(runner.recordings()), std::move(options), trials_per_task, runner));
 
   struct State {
     double best = 0, known_best = 0, trials = 0, near_after = 0;
   };
   std::map<std::string, State> states;
   double goal = 0;
-  for (const TuneTask& task : session->tasks()) {
+  for (const TuneTask& task : recorded.session->tasks()) {
     State& state = states[task.key];
     state.known_best = runner.BestNs(task.canonical.workload);
     goal += state.known_best;
@@ -109,7 +79,7 @@ Result<Run> RunSession(const Setting& setting, std::uint64_t seed, int trials_pe
   Run run;
   double seconds = 0;
   std::string decisions;
-  for (const TrialRecord& trial : trials) {
+  for (const TrialRecord& trial : recorded.trials) {
     State& state = states.at(trial.workload);
     ++state.trials;
     seconds += trial.build_s + trial.run_s;
@@ -131,23 +101,12 @@ Result<Run> RunSession(const Setting& setting, std::uint64_t seed, int trials_pe
     run.seconds.push_back(seconds);
   }
   for (const auto& [key, state] : states)
-    run.task_trials_to_5.push_back(state.near_after > 0 ? state.near_after : 1e9);
+    run.task_trials_to_5.push_back(state.near_after > 0 ? state.near_after : kNever);
   run.hash = HashOf(decisions).Hex().substr(0, 8);
   return run;
 }
 
-ordered_json Spread(std::vector<double> values, double unknown) {
-  std::sort(values.begin(), values.end());
-  const auto shown = [&](double value) {
-    return value >= unknown ? ordered_json() : ordered_json(std::round(value * 1000) / 1000);
-  };
-  return {{"median", shown(Median(values))},
-          {"min", shown(values.front())},
-          {"max", shown(values.back())}};
-}
-
 ordered_json Summary(const Setting& setting, const std::vector<Run>& runs, std::size_t tasks) {
-  constexpr double kNever = 1e9;
   std::vector<double> trials, seconds, own;
   for (const Run& run : runs) {
     const auto near = std::find_if(run.ratio.begin(), run.ratio.end(),
@@ -166,22 +125,15 @@ ordered_json Summary(const Setting& setting, const std::vector<Run>& runs, std::
       const double ratio = run.ratio[std::min(each * tasks, run.ratio.size()) - 1];
       ratios.push_back(ratio > 0 ? ratio : kNever);
     }
-    ordered_json one = Spread(ratios, kNever);
+    ordered_json one = Spread(ratios);
     one["trials_a_task"] = each;
     after.push_back(std::move(one));
   }
   ordered_json hashes = ordered_json::array();
   for (const Run& run : runs) hashes.push_back(run.hash);
-  return {{"setting", setting.name},
-          {"trials_to_5", Spread(trials, kNever)},
-          {"seconds_to_5", Spread(seconds, kNever)},
-          {"task_trials_to_5", Spread(own, kNever)},
-          {"ratio", std::move(after)},
-          {"decisions", std::move(hashes)}};
-}
-
-std::string Shown(const ordered_json& value) {
-  return value.is_null() ? "-" : fmt::format("{:.4g}", value.get<double>());
+  return {{"setting", setting.name},         {"trials_to_5", Spread(trials)},
+          {"seconds_to_5", Spread(seconds)}, {"task_trials_to_5", Spread(own)},
+          {"ratio", std::move(after)},       {"decisions", std::move(hashes)}};
 }
 
 void PrintRow(const ordered_json& row) {
@@ -202,11 +154,7 @@ struct Options {
 };
 
 Result<std::string> Ablate(const Options& options) {
-  std::vector<ScheduleRecording> recordings;
-  for (const std::string& path : options.recordings) {
-    KINDRED_TRY(recordings.emplace_back(), ReadScheduleRecording(path));
-  }
-  KINDRED_TRY(const auto runner, ReplayRunner::Make(std::move(recordings)));
+  KINDRED_TRY(const auto runner, ReadRecordings(options.recordings));
   ordered_json spaces = ordered_json::array(), rows = ordered_json::array();
   for (const ScheduleRecording& recording : runner->recordings())
     spaces.push_back({{"name", recording.name},
@@ -238,25 +186,11 @@ int Main(int argc, char** argv) {
   app.add_option("--settings", options.settings, "Only these, with commas between")
       ->delimiter(',')
       ->allow_extra_args(false);
-  app.add_option("--seeds", options.seeds, "Numbers, with commas between")
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->capture_default_str();
+  AddSeeds(app, options.seeds);
   app.add_option("--trials-per-task", options.trials_per_task, "On average")
       ->check(CLI::Range(1, 100000))
       ->capture_default_str();
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
-  }
-  const Result<std::string> report = Ablate(options);
-  if (!report) {
-    fmt::print(stderr, "ablation: {}\n", report.error().message);
-    return ExitCode(report.error());
-  }
-  fmt::print("{}\n", *report);
-  return 0;
+  return ParseAndReport(app, argc, argv, "ablation", [&] { return Ablate(options); });
 }
 
 }  // namespace

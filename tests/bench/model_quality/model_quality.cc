@@ -21,7 +21,6 @@
 #include <numeric>
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "cost_model/evaluate.h"
@@ -30,6 +29,7 @@
 #include "measure/timing.h"
 #include "schedules/base/seed.h"
 #include "schedules/sketch.h"
+#include "tests/bench/bench_main.h"
 #include "tuner/families.h"
 #include "tuner/schedule_recording.h"
 
@@ -84,13 +84,13 @@ Result<std::vector<Recorded>> Read(const std::vector<std::string>& paths, Target
     one.name = recording.name;
     one.workload = recording.workload;
     const auto space = MakeSpace(recording.workload, recording.target);
+    const FeatureExtractor extractor(recording.workload, recording.target);
     for (const std::size_t i : Draw(recording.schedules.size(), recording.schedules.size(), 0)) {
       const RecordedSchedule& schedule = recording.schedules[i];
       const auto decisions = PathFromJson(*space, schedule.schedule);
       auto candidate = decisions ? space->Lower(*decisions) : Result<Candidate>(decisions.error());
       if (!candidate) continue;  // of a version that offered other options
-      one.features.push_back(
-          ExtractFeatures(*candidate->program, recording.workload, recording.target));
+      one.features.push_back(extractor.Extract(*candidate->program));
       one.candidates.push_back(std::move(*candidate));
       const Outcome& outcome = schedule.outcome;
       one.ns.push_back(outcome.Timed() ? outcome.median_ns
@@ -241,28 +241,14 @@ int Main(int argc, char** argv) {
   CLI::App app("How well models choose among schedules of a workload left out of their training");
   app.add_option("recordings", options.recordings, "NAME.json.gz, made by `kindred record`")
       ->required();
-  app.add_option("--seeds", options.seeds, "Numbers, with commas between")
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->capture_default_str();
+  AddSeeds(app, options.seeds);
   app.add_option("--samples", options.samples,
                  "Schedules of the workload itself that models learn from, with commas between")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->check(CLI::Range(0, 100000))
       ->capture_default_str();
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
-  }
-  const Result<std::string> report = Evaluate(options);
-  if (!report) {
-    fmt::print(stderr, "model_quality: {}\n", report.error().message);
-    return ExitCode(report.error());
-  }
-  fmt::print("{}\n", *report);
-  return 0;
+  return ParseAndReport(app, argc, argv, "model_quality", [&] { return Evaluate(options); });
 }
 
 }  // namespace

@@ -17,13 +17,13 @@
 #include <sstream>
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "database/sqlite_log.h"
 #include "measure/runner.h"
 #include "schedules/emit_kernel.h"
 #include "schedules/text_form.h"
+#include "tests/bench/bench_main.h"
 #include "tuner/answer.h"
 #include "tuner/final_race.h"
 #include "tuner/record_mapping.h"
@@ -199,18 +199,7 @@ int Main(int argc, char** argv) {
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
   app.add_option("--seed", options.seed, "Of the tuned session")->capture_default_str();
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
-  }
-  const Result<std::string> report = Judge(options);
-  if (!report) {
-    fmt::print(stderr, "predict_quality: {}\n", report.error().message);
-    return ExitCode(report.error());
-  }
-  fmt::print("{}\n", *report);
-  return 0;
+  return ParseAndReport(app, argc, argv, "predict_quality", [&] { return Judge(options); });
 }
 
 }  // namespace

@@ -17,29 +17,23 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <limits>
 #include <map>
 #include <random>
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
-#include "database/sqlite_log.h"
-#include "measure/timing.h"
 #include "schedules/base/seed.h"
-#include "tests/bench/ablation/replay_runner.h"
+#include "tests/bench/ablation/recorded_sessions.h"
+#include "tests/bench/bench_main.h"
 #include "tests/bench/scheduler/simulated_curves.h"
-#include "tuner/session.h"
 
 namespace kindred::bench {
 namespace {
 
 using nlohmann::ordered_json;
 
-constexpr double kNear = 1.05;
 constexpr double kUntil[] = {0.02, 0.01, 0.005};
-constexpr double kNever = std::numeric_limits<double>::infinity();
 
 struct Setting {
   const char* name;
@@ -92,21 +86,13 @@ Result<Run> RunCurves(const Setting& setting, std::uint64_t seed, const Options&
   return run;
 }
 
-TuningInput InputOf(const std::vector<ScheduleRecording>& recordings, std::uint64_t seed) {
+// Each workload runs 1 to 16 times.
+TuningInput WeightedInput(const ReplayRunner& runner, std::uint64_t seed) {
   std::mt19937_64 random(DeriveSeed(seed, "weights"));
   std::uniform_real_distribution<> exponent(0, 4);
-  TuningInput input;
-  input.path = input.model.name = "recordings";
-  for (const ScheduleRecording& recording : recordings) {
-    ImportedTask task;
-    task.name = recording.name;
-    task.workload = recording.workload;
-    task.canonical = Canonicalize(recording.workload);
-    task.uses.emplace_back().nodes = {task.name};
+  TuningInput input = InputOf(runner.recordings());
+  for (ImportedTask& task : input.model.tasks)
     task.uses.back().times = std::round(std::exp2(exponent(random)));
-    input.model.tasks.push_back(std::move(task));
-  }
-  input.model.nodes = input.model.tunable = static_cast<int>(input.model.tasks.size());
   return input;
 }
 
@@ -150,34 +136,14 @@ Result<Run> StepsOf(const TuningSession& session, const std::vector<TrialRecord>
 
 Result<Run> RunSession(const Setting& setting, std::uint64_t seed, const Options& options,
                        ReplayRunner& runner) {
-  KINDRED_TRY(const auto log, OpenSqliteLog(":memory:", OpenMode::kReadWrite));
   TuneOptions tune;
   tune.scheduler = setting.scheduler;
   tune.gain = setting.gain;
   tune.seed = seed;
-  tune.trials = options.trials_per_task * static_cast<std::int64_t>(runner.recordings().size());
-  tune.space = [&](const Workload& workload, const Target& target) {
-    return runner.RecordedSpace(workload, target);
-  };
-  KINDRED_TRY(const auto session,
-              TuningSession::Open({InputOf(runner.recordings(), seed)},
-                                  runner.recordings()[0].target, tune, runner, *log));
-  Progress progress(Progress::Style::kQuiet);
-  KINDRED_CHECK(session->Run([] { return false; }, progress));
-  TrialFilter filter;
-  filter.session = session->id();
-  KINDRED_TRY(const auto trials, log->Trials(filter));
-  return StepsOf(*session, trials, runner, setting);
-}
-
-ordered_json Spread(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const auto shown = [](double value) {
-    return value >= kNever ? ordered_json() : ordered_json(std::round(value * 1000) / 1000);
-  };
-  return {{"median", shown(Median(values))},
-          {"min", shown(values.front())},
-          {"max", shown(values.back())}};
+  KINDRED_TRY(const RecordedSession recorded,
+              RunOnRecordings(WeightedInput(runner, seed), std::move(tune), options.trials_per_task,
+                              runner));
+  return StepsOf(*recorded.session, recorded.trials, runner, setting);
 }
 
 // The first step of each run at which `reached` holds; a step of kNever where none does.
@@ -221,10 +187,6 @@ ordered_json Summary(const Setting& setting, const std::vector<Run>& runs, doubl
           {"until", std::move(until)}};
 }
 
-std::string Shown(const ordered_json& value) {
-  return value.is_null() ? "-" : fmt::format("{:.4g}", value.get<double>());
-}
-
 void PrintRow(const ordered_json& row) {
   std::string text = fmt::format(
       "{:30} trials to 5% {:>6}, seconds {:>6}; ratio", row["scheduler"].get<std::string>(),
@@ -240,11 +202,7 @@ void PrintRow(const ordered_json& row) {
 Result<std::string> Compare(const Options& options) {
   std::unique_ptr<ReplayRunner> runner;
   if (!options.recordings.empty()) {
-    std::vector<ScheduleRecording> recordings;
-    for (const std::string& path : options.recordings) {
-      KINDRED_TRY(recordings.emplace_back(), ReadScheduleRecording(path));
-    }
-    KINDRED_TRY(runner, ReplayRunner::Make(std::move(recordings)));
+    KINDRED_TRY(runner, ReadRecordings(options.recordings));
   }
   const std::size_t tasks =
       runner ? runner->recordings().size() : static_cast<std::size_t>(options.tasks);
@@ -271,28 +229,14 @@ int Main(int argc, char** argv) {
   CLI::App app("Task schedulers against each other");
   app.add_option("recordings", options.recordings,
                  "NAME.json.gz, made by `kindred record`; none: made-up learning curves");
-  app.add_option("--seeds", options.seeds, "Numbers, with commas between")
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->capture_default_str();
+  AddSeeds(app, options.seeds);
   app.add_option("--trials-per-task", options.trials_per_task, "On average")
       ->check(CLI::Range(8, 100000))
       ->capture_default_str();
   app.add_option("--tasks", options.tasks, "Of made-up curves")
       ->check(CLI::Range(1, 10000))
       ->capture_default_str();
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
-  }
-  const Result<std::string> report = Compare(options);
-  if (!report) {
-    fmt::print(stderr, "scheduler: {}\n", report.error().message);
-    return ExitCode(report.error());
-  }
-  fmt::print("{}\n", *report);
-  return 0;
+  return ParseAndReport(app, argc, argv, "scheduler", [&] { return Compare(options); });
 }
 
 }  // namespace

@@ -14,11 +14,11 @@
 #include <string_view>
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "database/sqlite_log.h"
 #include "measure/timing.h"
+#include "tests/bench/bench_main.h"
 #include "tests/bench/searchers/recording_runner.h"
 #include "tuner/session.h"
 
@@ -198,10 +198,7 @@ int Main(int argc, char** argv) {
       ->allow_extra_args(false)
       ->check(CLI::IsMember({"mcts", "evolution", "random"}))
       ->capture_default_str();
-  app.add_option("--seeds", options.seeds, "Numbers, with commas between")
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->capture_default_str();
+  AddSeeds(app, options.seeds);
   app.add_option("--trials", options.trials, "Of each session")
       ->check(CLI::Range(1, 100000))
       ->capture_default_str();
@@ -209,19 +206,10 @@ int Main(int argc, char** argv) {
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
   app.add_option("--cache", options.cache, "Directory of built kernels")->capture_default_str();
-  try {
-    app.parse(argc, argv);
+  app.callback([&] {
     if (!*record && !*replay) throw CLI::RequiredError("--record or --replay");
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
-  }
-  const Result<std::string> report = Compare(options);
-  if (!report) {
-    fmt::print(stderr, "searchers: {}\n", report.error().message);
-    return ExitCode(report.error());
-  }
-  fmt::print("{}\n", *report);
-  return 0;
+  });
+  return ParseAndReport(app, argc, argv, "searchers", [&] { return Compare(options); });
 }
 
 }  // namespace

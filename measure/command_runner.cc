@@ -7,7 +7,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "measure/internal/failure.h"
 #include "measure/internal/user_program.h"
+#include "measure/timing.h"
 
 namespace kindred {
 namespace {
@@ -16,13 +18,6 @@ using nlohmann::json;
 
 constexpr double kNsPerMs = 1e6;
 constexpr std::size_t kQuoted = 200;
-
-Outcome Failure(Status status, std::string message) {
-  Outcome outcome;
-  outcome.status = status;
-  outcome.message = std::move(message);
-  return outcome;
-}
 
 std::string_view Trimmed(std::string_view text) {
   const auto blank = [](char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; };
@@ -47,12 +42,6 @@ bool NamesNoNumber(std::string_view text) {
   return text.find("NaN") != std::string_view::npos || text.find("nan") != std::string_view::npos ||
          text.find("Infinity") != std::string_view::npos ||
          text.find("inf") != std::string_view::npos;
-}
-
-double Median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const std::size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
 class CommandRunner final : public KernelRunner {
@@ -83,26 +72,6 @@ Result<Outcome> CommandRunner::Measure(const KernelSource& candidate, double, bo
 }
 
 }  // namespace
-
-std::string ToText(const UserCommand& command) {
-  nlohmann::ordered_json text = {{"command", command.words},
-                                 {"environment", nlohmann::ordered_json::object()}};
-  for (const auto& [name, value] : command.environment) text["environment"][name] = value;
-  return text.dump(2) + "\n";
-}
-
-Result<UserCommand> ParseUserCommand(const std::string& text) {
-  const auto parsed = nlohmann::ordered_json::parse(text, nullptr, false);
-  UserCommand command;
-  try {
-    command.words = parsed.at("command").get<std::vector<std::string>>();
-    for (const auto& [name, value] : parsed.at("environment").items())
-      command.environment.emplace_back(name, value.get<std::string>());
-  } catch (const json::exception& e) {
-    return Internal(std::string("a command's text is damaged: ") + e.what());
-  }
-  return command;
-}
 
 Outcome OutcomeOf(const std::string& output, const CommandOptions& options) {
   const std::string_view text = Trimmed(output);

@@ -7,20 +7,11 @@
 
 #include <memory>
 #include <string>
-#include <utility>
-#include <vector>
 
 #include "measure/kernel_runner.h"
+#include "schedules/user/user_command.h"
 
 namespace kindred {
-
-struct UserCommand {
-  std::vector<std::string> words;  // program (a path, or a name on PATH) and arguments
-  std::vector<std::pair<std::string, std::string>> environment;  // added to ours
-};
-// The JSON form, which is the KernelSource::code of a configuration of a command.
-std::string ToText(const UserCommand& command);
-Result<UserCommand> ParseUserCommand(const std::string& text);
 
 struct CommandOptions {
   std::string folder;  // where the program runs

@@ -20,6 +20,7 @@
 #include "measure/builder.h"
 #include "measure/internal/cache_directory.h"
 #include "measure/internal/cpu_info.h"
+#include "measure/internal/failure.h"
 #include "measure/internal/reference_maker.h"
 #include "measure/internal/worker_process.h"
 #include "measure/internal/worker_requests.h"
@@ -50,13 +51,6 @@ class Stopwatch {
   double& total_;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
-
-Outcome Failure(Status status, std::string message) {
-  Outcome outcome;
-  outcome.status = status;
-  outcome.message = std::move(message);
-  return outcome;
-}
 
 class CpuRunner : public Runner {
  public:

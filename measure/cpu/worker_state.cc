@@ -14,6 +14,7 @@
 #include "measure/cpu/control_kernel.h"
 #include "measure/cpu/fault_report.h"
 #include "measure/internal/cpu_info.h"
+#include "measure/internal/failure.h"
 #include "measure/internal/reference_file.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -60,13 +61,6 @@ class MemoryLimit {
   rlimit before_ = {};
   bool active_ = false;
 };
-
-Outcome Failure(Status status, std::string message) {
-  Outcome outcome;
-  outcome.status = status;
-  outcome.message = std::move(message);
-  return outcome;
-}
 
 void Name(const GuardedBuffer& buffer, bool read_only) {
   AddRegion({buffer.begin(), buffer.end(), buffer.data(), buffer.bytes(), read_only},

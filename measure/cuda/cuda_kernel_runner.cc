@@ -4,28 +4,11 @@
 
 #include <nlohmann/json.hpp>
 
-#include "measure/cuda/nvrtc_builder.h"
+#include "measure/cuda/kernel_call.h"
 #include "measure/internal/buffer_protocol.h"
 #include "measure/internal/kernel_worker.h"
 
 namespace kindred {
-namespace {
-
-KernelCall CallOf(const BuiltKernel& built, const KernelSource& source) {
-  KernelCall call;
-  call.library = built.library;
-  call.arguments = source.arguments;
-  call.workspace_bytes = source.workspace_bytes;
-  for (std::size_t i = 0; i < source.steps.size(); ++i) {
-    const KernelStep& step = source.steps[i];
-    call.launches.push_back({i < built.lowered.size() ? built.lowered[i] : step.entry,
-                             GridOf(step, {}), step.block, step.shared_bytes, step.parameters});
-  }
-  return call;
-}
-
-}  // namespace
-
 Result<std::unique_ptr<KernelRunner>> MakeCudaKernelRunner(const Target& target, KernelTask task,
                                                            const CudaRunnerOptions& options) {
   KINDRED_TRY(const std::vector<int> devices, CudaDevicesOf(target.id, options.program));
@@ -34,13 +17,8 @@ Result<std::unique_ptr<KernelRunner>> MakeCudaKernelRunner(const Target& target,
                     " are several devices; a kernel is tuned on one: say --target cuda:" +
                     std::to_string(devices.front()));
   KINDRED_CHECK(CheckBufferFiles(task));
-  NvrtcBuilderOptions build;
-  build.cache_directory = options.cache_directory + "/cubin";
-  build.architecture = target.gpu.arch;
-  build.program = options.program;
-  build.jobs = options.build_jobs;
-  build.timeout_s = options.limits.build_timeout_s;
-  KINDRED_TRY(std::shared_ptr<NvrtcBuilder> builder, NvrtcBuilder::Make(std::move(build)));
+  KINDRED_TRY(std::shared_ptr<NvrtcBuilder> builder,
+              NvrtcBuilder::Make(NvrtcOptions(target, options)));
   OpenBuffersRequest open;
   open.buffers = std::move(task.buffers);
   open.seed = task.seed;
@@ -57,7 +35,9 @@ Result<std::unique_ptr<KernelRunner>> MakeCudaKernelRunner(const Target& target,
                            const std::function<bool()>& stop) {
     return builder->Build(sources, stop);
   };
-  device.call = CallOf;
+  device.call = [](const BuiltKernel& built, const KernelSource& source) {
+    return CallOf(source, built, {});
+  };
   device.compiler = [builder](const KernelSource&) -> Result<std::string> {
     return builder->compiler();
   };

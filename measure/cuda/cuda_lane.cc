@@ -10,6 +10,7 @@
 
 #include "measure/cuda/kernel_call.h"
 #include "measure/internal/worker_requests.h"
+#include "measure/internal/workload_data.h"
 
 namespace kindred {
 namespace {
@@ -91,7 +92,7 @@ Result<void> CudaLane::Open(const ReferencePlan& plan) {
 Result<CudaLane::Ran> CudaLane::Run(const MeasureJob& job, const ReferencePlan& plan,
                                     const KernelSource& source, const BuiltKernel& built) {
   CandidateRequest request;
-  request.call = CallOf(source, built.library, *job.workload);
+  request.call = CallOf(source, built, MeasuredExtents(*job.workload));
   request.limits = options_.limits;
   request.incumbent_ns = job.incumbent_ns;
   request.never_abandon = job.reference;

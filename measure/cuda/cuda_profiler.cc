@@ -6,6 +6,7 @@
 
 #include "measure/cuda/kernel_call.h"
 #include "measure/internal/worker_requests.h"
+#include "measure/internal/workload_data.h"
 #include "schedules/text_form.h"
 
 namespace kindred {
@@ -47,7 +48,7 @@ Result<std::map<std::string, double>> CudaProfiler::Profile(const Workload& work
   if (built.front().status != Status::kOk) return Internal(built.front().message);
   KINDRED_CHECK(Open(workload, seed));
   ProfileRequest request;
-  request.call = CallOf(kernel, built.front().library, workload);
+  request.call = CallOf(kernel, built.front(), MeasuredExtents(workload));
   request.limits = options_.limits;
   request.cold = options_.cold;
   const WorkerProcess::Reply reply =

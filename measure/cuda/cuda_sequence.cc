@@ -4,6 +4,7 @@
 
 #include "measure/cuda/kernel_call.h"
 #include "measure/internal/worker_requests.h"
+#include "measure/internal/workload_data.h"
 #include "measure/timing.h"
 #include "schedules/text_form.h"
 
@@ -43,7 +44,7 @@ Result<SequenceTimes> ReplaySequence(const Target& target, const CudaRunnerOptio
     SequencePart& part = parts.emplace_back();
     part.open.workload = PrintWorkload(kernels[i].workload);
     part.open.seed = seed;
-    part.call = CallOf(kernels[i].kernel, built[i].library, kernels[i].workload);
+    part.call = CallOf(kernels[i].kernel, built[i], MeasuredExtents(kernels[i].workload));
   }
   SequenceTimes times;
   for (const int index : order)

@@ -1,30 +1,15 @@
 #include "measure/cuda/cuda_worker_state.h"
 
-#include <chrono>
 #include <fstream>
 #include <iterator>
-#include <thread>
 #include <utility>
 
-#include "measure/cuda/device_timing.h"
+#include "measure/cuda/host_clock.h"
+#include "measure/internal/failure.h"
 #include "measure/internal/reference_file.h"
 
 namespace kindred {
-namespace {
-
-double Now_ns() {
-  const auto now = std::chrono::steady_clock::now().time_since_epoch();
-  return static_cast<double>(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
-}
-
-Outcome Failure(Status status, std::string message) {
-  Outcome outcome;
-  outcome.status = status;
-  outcome.message = std::move(message);
-  return outcome;
-}
-
-}  // namespace
+namespace {}  // namespace
 
 Outcome CudaWorkerState::Failed(CudaResult code, const std::string& doing) const {
   return Failure(StatusOf(code), device_->api().Text(code) + " " + doing);
@@ -186,13 +171,13 @@ Outcome CudaWorkerState::Run(const CandidateRequest& request, double* device_s) 
   Outcome outcome = Prepare(request, &candidate);
   if (outcome.status != Status::kOk) return outcome;
 
-  const double begin_ns = Now_ns();
+  const double begin_ns = HostNow_ns();
   DeviceTiming timing;
   struct Spent {
     const double begin_ns;
     const DeviceTiming& timing;
     double* device_s;
-    ~Spent() { *device_s = (Now_ns() - begin_ns) / 1e9 - timing.waited_s; }
+    ~Spent() { *device_s = (HostNow_ns() - begin_ns) / 1e9 - timing.waited_s; }
   } spent{begin_ns, timing, device_s};
 
   const GroupTimes first = RunGroup(*device_, candidate.kernels, 1, true);
@@ -206,12 +191,7 @@ Outcome CudaWorkerState::Run(const CandidateRequest& request, double* device_s) 
   timing_request.never_abandon = request.never_abandon;
   timing_request.first_run_ns = first.run_ns.front();
   CudaResult code = 0;
-  TimedDevice timed;
-  timed.now = Now_ns;
-  timed.state = [this] { return device_->ReadState(); };
-  timed.sleep = [](double seconds) {
-    std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
-  };
+  TimedDevice timed = OnHostClock(*device_);
   timed.run_group = [&](int runs) -> std::optional<std::vector<double>> {
     GroupTimes group = RunGroup(*device_, candidate.kernels, runs, request.cold);
     code = group.code;

@@ -2,19 +2,20 @@
 
 #include <nlohmann/json.hpp>
 
-#include "measure/internal/workload_data.h"
-
 namespace kindred {
 
-KernelCall CallOf(const KernelSource& source, const std::string& cubin, const Workload& workload) {
-  const std::vector<std::int64_t> extents = MeasuredExtents(workload);
+KernelCall CallOf(const KernelSource& source, const BuiltKernel& built,
+                  std::span<const std::int64_t> extents) {
   KernelCall call;
-  call.library = cubin;
+  call.library = built.library;
   call.arguments = source.arguments;
   call.workspace_bytes = source.workspace_bytes;
-  for (const KernelStep& step : source.steps)
-    call.launches.push_back(
-        {step.entry, GridOf(step, extents), step.block, step.shared_bytes, step.parameters});
+  for (std::size_t i = 0; i < source.steps.size(); ++i) {
+    const KernelStep& step = source.steps[i];
+    call.launches.push_back({i < built.lowered.size() ? built.lowered[i] : step.entry,
+                             GridOf(step, extents), step.block, step.shared_bytes,
+                             step.parameters});
+  }
   return call;
 }
 

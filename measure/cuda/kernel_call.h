@@ -2,6 +2,8 @@
 // compiler that it is built with.
 #pragma once
 
+#include <cstdint>
+#include <span>
 #include <string>
 
 #include "measure/cuda/cuda_runner.h"
@@ -9,13 +11,13 @@
 #include "measure/internal/protocol.h"
 #include "schedules/kernel.h"
 #include "schedules/target.h"
-#include "schedules/workload.h"
 
 namespace kindred {
 
-// `cubin` is the path of what was built of `source`; grids are those of the extents for which the
-// workload is measured.
-KernelCall CallOf(const KernelSource& source, const std::string& cubin, const Workload& workload);
+// `built` is what was built of `source`; `extents` are those of the symbolic axes, from which grids
+// follow.
+KernelCall CallOf(const KernelSource& source, const BuiltKernel& built,
+                  std::span<const std::int64_t> extents);
 
 // Outcome::driver, of a worker's answer to "device".
 std::string DriverOf(const std::string& device);

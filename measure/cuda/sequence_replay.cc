@@ -1,16 +1,14 @@
 #include "measure/cuda/sequence_replay.h"
 
 #include <algorithm>
-#include <chrono>
 #include <fstream>
 #include <functional>
 #include <iterator>
 #include <map>
-#include <thread>
 #include <utility>
 
 #include "measure/cuda/device_buffer.h"
-#include "measure/cuda/device_timing.h"
+#include "measure/cuda/host_clock.h"
 #include "measure/cuda/launch_group.h"
 #include "measure/internal/workload_data.h"
 
@@ -19,11 +17,6 @@ namespace {
 
 constexpr int kCaptureThreadLocal = 1;  // CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
 constexpr int kTracedRuns = 5;
-
-double Now_ns() {
-  const auto now = std::chrono::steady_clock::now().time_since_epoch();
-  return static_cast<double>(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
-}
 
 }  // namespace
 
@@ -99,12 +92,7 @@ CudaResult SequenceReplay::Waited(CudaResult code) const {
 Result<std::vector<double>> SequenceReplay::Timed(const MeasureLimits& limits,
                                                   const std::function<CudaResult()>& run) {
   CudaResult code = 0;
-  TimedDevice timed;
-  timed.now = Now_ns;
-  timed.state = [this] { return device_.ReadState(); };
-  timed.sleep = [](double seconds) {
-    std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
-  };
+  TimedDevice timed = OnHostClock(device_);
   timed.run_group = [&](int runs) -> std::optional<std::vector<double>> {
     std::vector<double> times;
     code = device_.Flush(1);

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "measure/internal/buffer_protocol.h"
+#include "measure/internal/failure.h"
 
 namespace kindred {
 namespace {
@@ -15,13 +16,6 @@ namespace {
 constexpr double kOpenTimeout_s = 120;
 // Deadline of a reference, in run_timeout_s.
 constexpr double kReferencePatience = 20;
-
-Outcome Failure(Status status, std::string message) {
-  Outcome outcome;
-  outcome.status = status;
-  outcome.message = std::move(message);
-  return outcome;
-}
 
 std::string KeyOf(const KernelSource& source) {
   std::string key = source.compiler + "\n" + source.entry + "\n" + source.code;

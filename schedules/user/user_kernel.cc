@@ -4,9 +4,8 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
 #include "schedules/user/internal/configuration_values.h"
+#include "schedules/user/user_command.h"
 
 namespace kindred {
 namespace {
@@ -151,20 +150,18 @@ Result<KernelStep> StepOf(const KernelSpec& spec, const SpecLaunch& launch,
 Result<KernelSource> EmitCommand(const KernelSpec& spec, const ParameterSpace& space,
                                  std::size_t configuration) {
   const ConfigurationValues values(space, configuration, spec.problem_size);
-  nlohmann::ordered_json text = {{"command", nlohmann::ordered_json::array()},
-                                 {"environment", nlohmann::ordered_json::object()}};
+  UserCommand command;
   for (const std::string& word : spec.command.words) {
     KINDRED_TRY(std::string filled, values.Fill(word, "Command"));
-    text["command"].push_back(std::move(filled));
+    command.words.push_back(std::move(filled));
   }
-  for (const auto& [name, value] : ParameterVariables(space, configuration))
-    text["environment"][name] = value;
+  command.environment = ParameterVariables(space, configuration);
   for (const auto& [name, value] : spec.command.environment) {
     KINDRED_TRY(std::string filled, values.Fill(value, "Environment." + name));
-    text["environment"][name] = std::move(filled);
+    command.environment.emplace_back(name, std::move(filled));
   }
   KernelSource source;
-  source.code = text.dump(2) + "\n";
+  source.code = ToText(command);
   source.entry = spec.name;
   source.compiler = "command";
   return source;

@@ -15,8 +15,8 @@ namespace kindred {
 // the functions with their arguments; what they return does not count, and scalars are loaded from
 // memory, so that compilers do not know their values. CUDA: a launch for each function; the grid
 // follows from the problem's size. A buffer's place in `arguments` is also its
-// KernelArgument::tensor. Of a command the code is what is run, as JSON (measure/command_runner.h),
-// and the compiler "command". Errors (kBadInput): an expression that fails to evaluate, a launch
+// KernelArgument::tensor. Of a command the code is what is run, as JSON (UserCommand), and the
+// compiler "command". Errors (kBadInput): an expression that fails to evaluate, a launch
 // geometry that is no positive number.
 Result<KernelSource> EmitUserKernel(const KernelSpec& spec, const ParameterSpace& space,
                                     std::size_t configuration, const std::string& text,

@@ -26,6 +26,7 @@ Result<KnownTrials> ReadKnownTrials(const TuningLog& log, const Workload& canoni
   });
   if (trials.empty()) return known;
   const auto space = query.space(canonical, device);
+  const FeatureExtractor extractor(canonical, device);
   const std::size_t step = (trials.size() + query.most - 1) / query.most;
   for (std::size_t i = 0; i < trials.size(); ++i) {
     const TrialRecord& trial = trials[i];
@@ -37,7 +38,7 @@ Result<KnownTrials> ReadKnownTrials(const TuningLog& log, const Workload& canoni
     const auto candidate = space->Lower(*path);
     if (!candidate) continue;
     KINDRED_TRY(const Outcome outcome, ToOutcome(trial));
-    known.features.push_back(ExtractFeatures(*candidate->program, canonical, device));
+    known.features.push_back(extractor.Extract(*candidate->program));
     known.ns.push_back(outcome.Timed() ? outcome.median_ns : 0);
     if (!better) continue;
     known.best_ns = trial.median_ns;

@@ -6,8 +6,8 @@
 namespace kindred {
 
 Result<int> ProfileWinners(const std::vector<std::string>& workloads, const std::string& target,
-                           const Counting& counting, const std::function<bool()>& stop,
-                           TuningLog& log, Progress& progress) {
+                           CudaProfiler& profiler, std::uint64_t seed,
+                           const std::function<bool()>& stop, TuningLog& log, Progress& progress) {
   int profiled = 0;
   std::string last;
   for (const std::string& key : workloads) {
@@ -21,7 +21,7 @@ Result<int> ProfileWinners(const std::vector<std::string>& workloads, const std:
     if (!record || !workload) continue;
     KINDRED_TRY(const KernelSource kernel, ToKernel(*record));
     KINDRED_TRY(const Workload canonical, ParseWorkload(workload->text, key));
-    const auto counted = counting.profile(canonical, kernel);
+    const auto counted = profiler.Profile(canonical, kernel, seed);
     if (!counted) {
       if (counted.error().message == last) break;
       last = counted.error().message;
@@ -29,7 +29,7 @@ Result<int> ProfileWinners(const std::vector<std::string>& workloads, const std:
       continue;
     }
     LogBatch batch;
-    batch.profiles.push_back(ToRecord(best->id, *counted, counting.cold, counting.driver()));
+    batch.profiles.push_back(ToRecord(best->id, *counted, profiler.cold(), profiler.driver()));
     KINDRED_CHECK(log.Append(batch));
     ++profiled;
   }

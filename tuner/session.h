@@ -22,6 +22,7 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -169,6 +170,8 @@ class TuningSession {
   // session_setup.cc
   Result<void> FreezeTarget();
   Result<void> MakeTasks(std::vector<TuningInput> inputs);
+  // Families of the tasks; `cohorts` as FormFamilies takes them.
+  void FormGroups(std::span<const int> cohorts);
   Result<void> OpenRecords();
   Result<void> MakeSearchers();
   Result<void> LoadWarmTrials(std::int64_t start_epoch);

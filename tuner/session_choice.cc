@@ -5,7 +5,6 @@
 // together when it has ended: a killed process loses at most the race that it was in, and a later
 // run holds it again.
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <map>
 
@@ -32,10 +31,6 @@ constexpr double kOverhead_s = 0.01;
 // ... and to open a workload again.
 constexpr double kOpen_s = 0.1;
 constexpr double kRuns = 16;
-
-double Now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 double EstimatedSeconds(const KnownSchedule& schedule) {
   return kOverhead_s + kRuns * schedule.median_ns * 1e-9;
@@ -147,9 +142,9 @@ Result<void> TuningSession::HoldRaces(const std::function<bool()>& stop, Progres
     TuneTask& task = tasks_[doubt.task];
     progress.Show(Snapshot("final choice", task.name));
     const std::string before = Ranked(task.known)[0]->key;
-    const double start = Now();
+    const double start = Elapsed();
     KINDRED_CHECK(HoldRace(task, left_s * doubt.loss / losses, left_s, stop));
-    const double spent = Now() - start;
+    const double spent = Elapsed() - start;
     left_s -= spent;
     losses -= doubt.loss;
     choice_.seconds += spent;
@@ -183,7 +178,7 @@ Result<void> TuningSession::HoldRace(TuneTask& task, double share_s, double most
     return {};
   }
 
-  const double end = Now() + std::max(share_s, needed_s);
+  const double end = Elapsed() + std::max(share_s, needed_s);
   bool consistent = false;
   for (int pass = 0; pass < kPasses; ++pass) {
     // Each pass begins with another one.
@@ -212,7 +207,7 @@ Result<void> TuningSession::HoldRace(TuneTask& task, double share_s, double most
         race.Fail(order[i]);
     }
     if (race.Running().empty()) break;
-    const bool spent = pass + 1 == kPasses || Now() + run_s > end;
+    const bool spent = pass + 1 == kPasses || Elapsed() + run_s > end;
     if (!spent && !race.Settled()) continue;
     if (pass == 0 && race.Running().size() > 1) continue;
     // Whoever was left aside but looks faster than the winner has to run, too.

@@ -73,8 +73,6 @@ Result<void> TuningSession::MakeTasks(std::vector<TuningInput> inputs) {
   std::vector<DistinctTask> distinct = MergeTasks(inputs_);
   if (distinct.empty())
     return BadInput("the inputs hold no tunable subgraph; `kindred import` says why");
-  families_ = FamiliesOf(inputs_, distinct);
-  sharing_ = FindSharing(inputs_, distinct, families_);
   for (DistinctTask& one : distinct) {
     TuneTask& task = tasks_.emplace_back();
     static_cast<DistinctTask&>(task) = std::move(one);
@@ -83,13 +81,20 @@ Result<void> TuningSession::MakeTasks(std::vector<TuningInput> inputs) {
     task.roofline_ns = RooflineNs(task.canonical.workload, target_);
     task.left_out = WhyNotTunable(task.canonical.workload, target_, options_.limits);
   }
-  for (std::size_t f = 0; f < families_.size(); ++f)
-    for (const int member : families_[f].members)
-      tasks_[static_cast<std::size_t>(member)].family = static_cast<int>(f);
+  FormGroups({});
   if (std::all_of(tasks_.begin(), tasks_.end(),
                   [](const TuneTask& task) { return !task.left_out.empty(); }))
     return Unsupported(fmt::format("{}: {}", tasks_[0].name, tasks_[0].left_out));
   return {};
+}
+
+void TuningSession::FormGroups(std::span<const int> cohorts) {
+  const std::vector<DistinctTask> distinct(tasks_.begin(), tasks_.end());
+  families_ = FamiliesOf(inputs_, distinct, cohorts);
+  sharing_ = FindSharing(inputs_, distinct, families_);
+  for (std::size_t f = 0; f < families_.size(); ++f)
+    for (const int member : families_[f].members)
+      tasks_[static_cast<std::size_t>(member)].family = static_cast<int>(f);
 }
 
 Result<void> TuningSession::OpenRecords() {

@@ -50,16 +50,8 @@ Result<void> TuningSession::CorrectFamilies(std::int64_t start_epoch) {
   }
   for (std::size_t i = 0; i < tasks_.size(); ++i)
     cohorts[i] = summary["cohorts"].value(tasks_[i].key, 0);
-  const auto regroup = [&] {
-    const std::vector<DistinctTask> distinct(tasks_.begin(), tasks_.end());
-    families_ = FamiliesOf(inputs_, distinct, cohorts);
-    sharing_ = FindSharing(inputs_, distinct, families_);
-    for (std::size_t f = 0; f < families_.size(); ++f)
-      for (const int member : families_[f].members)
-        tasks_[static_cast<std::size_t>(member)].family = static_cast<int>(f);
-  };
   if (std::any_of(cohorts.begin(), cohorts.end(), [](int cohort) { return cohort != 0; }))
-    regroup();
+    FormGroups(cohorts);
   if (start_epoch == 0 || !options_.transfer) return {};
 
   std::vector<TaskSamples> samples;
@@ -81,8 +73,7 @@ Result<void> TuningSession::CorrectFamilies(std::int64_t start_epoch) {
       if (family.id == change.before[0])
         corrections_.push_back({family.structure.Hex(), InWords(change, tasks_)});
   }
-  cohorts = std::move(verdict.cohorts);
-  regroup();
+  FormGroups(verdict.cohorts);
   return {};
 }
 

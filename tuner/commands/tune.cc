@@ -63,12 +63,8 @@ Result<void> Profile(const TuningSession& session, CudaProfiler& profiler, std::
                      TuningLog& log, Progress& progress) {
   std::vector<std::string> keys;
   for (const TuneTask& task : session.tasks()) keys.push_back(task.key);
-  const Counting counting = {[&](const Workload& canonical, const KernelSource& kernel) {
-                               return profiler.Profile(canonical, kernel, seed);
-                             },
-                             profiler.cold(), [&] { return profiler.driver(); }};
   KINDRED_TRY(const int profiled, ProfileWinners(
-                                      keys, ToRecord(session.target()).id, counting,
+                                      keys, ToRecord(session.target()).id, profiler, seed,
                                       [] { return stop_requested != 0; }, log, progress));
   progress.Note(fmt::format("hardware counters of {} kernels were read", profiled));
   return {};

@@ -417,6 +417,7 @@ Result<void> TuningSession::FinishRound(int index, const Round& round) {
     untrained_ = 0;
   }
   result.best_ns = task.best_ns;
+  result.trials = static_cast<double>(round.outcomes.size());
   scheduler_->Update(index, result);
   ++round_;
   return {};

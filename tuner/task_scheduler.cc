@@ -7,7 +7,9 @@
 namespace kindred {
 namespace {
 
-constexpr double kOptimism = 0.3;   // expected relative improvement of a second round
+// Expected relative improvement of a trial, by how many there were: tuning runs over recordings of
+// real schedules (tests/bench/ablation) fall about so.
+constexpr double kOptimism = 0.1, kDecay = 1.2;
 constexpr double kSmoothing = 0.5;  // share of the newest round in the record
 
 class GainScheduler final : public TaskScheduler {
@@ -17,23 +19,24 @@ class GainScheduler final : public TaskScheduler {
  private:
   double OwnGain(const Task& task) const {
     const double explore =
-        options_.exploration * std::sqrt(std::log(1.0 + total_rounds()) / task.rounds());
+        options_.exploration / kFullRound *
+        std::sqrt(std::log(1 + total_trials() / kFullRound) / (task.trials / kFullRound));
     return task.cost() * (task.ExpectedImprovement() + explore);
   }
 
   double Value(const Task& task) const override {
-    int family_rounds = 0;
-    double siblings = 0;
+    double family_trials = 0, siblings = 0;
     for (const Task& other : tasks()) {
       if (other.family != task.family) continue;
-      family_rounds += other.rounds();
+      family_trials += other.trials;
       if (&other != &task && !other.closed && other.rounds() > 0) siblings += OwnGain(other);
     }
-    double gain = OwnGain(task) + options_.family_share * siblings / (1.0 + family_rounds);
+    double gain =
+        OwnGain(task) + options_.family_share * siblings / (1 + family_trials / kFullRound);
     const auto error = error_of_family_.find(task.family);
     if (error != error_of_family_.end() && errors_.Above(error->second))
       gain *= 1 + options_.undertrained;
-    return gain / std::max(1e-3, task.seconds / task.rounds());
+    return gain / std::max(1e-4, task.seconds / task.trials);
   }
 
   void Learn(const Task& task, const RoundResult& round) override {
@@ -81,7 +84,7 @@ class RoundRobinScheduler final : public TaskScheduler {
 }  // namespace
 
 double TaskScheduler::Task::ExpectedImprovement() const {
-  return std::max(improvement / 2, kOptimism / std::pow(rounds(), 2));
+  return std::max(improvement / 2, kOptimism * std::pow(trials, -kDecay));
 }
 
 int TaskScheduler::AddTask(const ScheduledTask& task) {
@@ -109,7 +112,8 @@ std::optional<int> TaskScheduler::Pick() const {
 
 void TaskScheduler::Update(int index, const RoundResult& round) {
   Task& task = tasks_[static_cast<std::size_t>(index)];
-  ++total_rounds_;
+  total_trials_ += round.trials;
+  task.trials += round.trials;
   task.seconds += round.seconds;
   const double before = task.best();
   double best = before;
@@ -117,7 +121,7 @@ void TaskScheduler::Update(int index, const RoundResult& round) {
     // The first round's step from the untuned program says nothing about what is left to gain.
     best = task.rounds() == 0 ? round.best_ns : std::min(round.best_ns, before);
     if (task.rounds() > 0)
-      task.improvement += kSmoothing * (1.0 - best / before - task.improvement);
+      task.improvement += kSmoothing * ((1 - best / before) / round.trials - task.improvement);
   }
   task.best_ns.push_back(best);
   Learn(task, round);
@@ -133,7 +137,7 @@ double TaskScheduler::ExpectedShare() const {
       continue;
     }
     total += task.cost();
-    if (!task.closed) gain += task.cost() * task.ExpectedImprovement();
+    if (!task.closed) gain += task.cost() * kFullRound * task.ExpectedImprovement();
   }
   return total > 0 ? gain / total : 0;
 }

@@ -25,22 +25,28 @@ struct ScheduledTask {
   double flop = 0;
 };
 
+// Trials of a full round; the first rounds of a task may have fewer.
+inline constexpr double kFullRound = 8;
+
 struct RoundResult {
   double best_ns = 0;  // of the task so far; 0: none yet
   double seconds = 0;  // that the round's trials took
   // Mean |log2(measured / predicted)| of the round's timed candidates; negative: not known.
   double model_error = -1;
+  double trials = kFullRound;
 };
 
 // A task's value to the gain scheduler is
-//   weight * best_ns * (expected relative improvement + exploration) / seconds per round,
-// the expected improvement being a smoothed record of its own rounds, with an optimistic start that
-// decays with the rounds spent. A share of what a family's other members may gain from what is
-// learned counts too, shrinking as the family is trained. A family whose latest round was
-// mispredicted beyond the control limit is under-trained: its rounds count more.
+//   weight * best_ns * (expected relative improvement + exploration) / seconds,
+// all of a trial, the expected improvement being a smoothed record of its own rounds, with an
+// optimistic start that decays with the trials spent. A share of what a family's other members may
+// gain from what is learned can count too, shrinking as the family is trained. A family whose
+// latest round was mispredicted beyond the control limit is under-trained: its rounds count more.
 struct GainOptions {
-  double exploration = 0.01;  // relative improvement granted per sqrt(log(rounds) / own rounds)
-  double family_share = 0.5;
+  // Relative improvement of a full round granted per sqrt(log(rounds) / own rounds), in full
+  // rounds.
+  double exploration = 0.01;
+  double family_share = 0;    // did not pay (docs/benchmarks/README.md)
   double undertrained = 0.5;  // what a round of an under-trained family counts more
 };
 
@@ -58,33 +64,34 @@ class TaskScheduler {
   // The task takes no more rounds (budget reached or space exhausted).
   void Close(int task);
 
-  // What another round of every open task is expected to gain, as a share of the time of all tasks
-  // that had a round (exploration is no gain). 1 while an open task had none; 0 when all are
+  // What another full round of every open task is expected to gain, as a share of the time of all
+  // tasks that had a round (exploration is no gain). 1 while an open task had none; 0 when all are
   // closed.
   double ExpectedShare() const;
 
  protected:
   struct Task : ScheduledTask {
     bool closed = false;
-    double improvement = 0;       // smoothed, relative
+    double improvement = 0;       // of a trial: smoothed, relative
     double seconds = 0;           // total
+    double trials = 0;            // total
     std::vector<double> best_ns;  // after each round; before the first valid schedule start_ns
 
     int rounds() const { return static_cast<int>(best_ns.size()); }
     double best() const { return best_ns.empty() ? start_ns : best_ns.back(); }
     double cost() const { return weight * best(); }
-    double ExpectedImprovement() const;  // of the next round, relative
+    double ExpectedImprovement() const;  // of the next trial, relative
   };
   // Of a task that had a round; the open task with the highest value goes on.
   virtual double Value(const Task& task) const = 0;
   virtual void Learn(const Task& /*task*/, const RoundResult& /*round*/) {}
 
   const std::vector<Task>& tasks() const { return tasks_; }
-  int total_rounds() const { return total_rounds_; }
+  double total_trials() const { return total_trials_; }
 
  private:
   std::vector<Task> tasks_;
-  int total_rounds_ = 0;
+  double total_trials_ = 0;
 };
 
 // Error kBadInput: no such scheduler.

@@ -16,6 +16,9 @@ constexpr double kOffsetShrinkage = 4;  // rows' worth of belief in an offset of
 constexpr double kPooledGrowth =
     1.2;  // the pooled ensemble is refitted when its rows have grown so much
 constexpr std::size_t kMostRows = 3000;  // of one fit
+// L2 penalty of leaf values. What a few trials of each task teach is mostly noise beside the prior
+// (docs/benchmarks/README.md): leaves of few rows stay near zero.
+constexpr double kLambda = 10;
 
 }  // namespace
 
@@ -144,6 +147,7 @@ Result<void> FamilyModels::State::FitPooled() {
     return {};
   BoosterOptions fit;
   fit.rounds = options.pooled_rounds + (options.families ? 0 : options.family_rounds);
+  fit.lambda = kLambda;
   fit.seed = DeriveSeed(options.seed, "pooled");
   pooled.members.resize(1);
   KINDRED_CHECK(pooled.members[0].Train(Gather(chosen), fit));
@@ -175,6 +179,7 @@ Result<void> FamilyModels::State::FitFamily(int family, Ensemble& ensemble) {
   for (int m = 0; m < kMembers; ++m) {
     BoosterOptions fit;
     fit.rounds = options.family_rounds;
+    fit.lambda = kLambda;
     fit.seed =
         DeriveSeed(options.seed, "family",
                    static_cast<std::uint64_t>(family) * kMembers + static_cast<std::uint64_t>(m));

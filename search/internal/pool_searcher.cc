@@ -27,7 +27,8 @@ void PoolSearcher::ProposeSeeds(Pool& pool, int n, std::vector<Candidate>& batch
   std::stable_sort(entries.begin(), entries.end(), [&](std::size_t a, std::size_t b) {
     return prediction(a).ns < prediction(b).ns;
   });
-  const auto most = static_cast<std::size_t>(std::max(1, n / 4));
+  // The first round is the model's own: one of its picks is worth more than a relative's winner.
+  const auto most = static_cast<std::size_t>(history_.trials().empty() ? 0 : std::max(1, n / 4));
   for (const std::size_t entry : entries) {
     if (batch.size() == most) return;
     if (pool.entries()[entry].taken) continue;

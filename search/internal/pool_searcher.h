@@ -1,9 +1,9 @@
 // PoolSearcher: what all searchers have in common.
 //
-// One proposal is: the seeds that the model ranks first (at most a quarter of the batch, and none
-// that it is sure to lose), then what the searcher itself chooses from a pool, in which the other
-// seeds are, then uniform draws for what is still missing, because a pool is a sample: of a small
-// space it may have missed what is left.
+// One proposal is: from the second on the seeds that the model ranks first (at most a quarter of
+// the batch, and none that it is sure to lose), then what the searcher itself chooses from a pool,
+// in which the other seeds are, then uniform draws for what is still missing, because a pool is a
+// sample: of a small space it may have missed what is left.
 #pragma once
 
 #include <string_view>

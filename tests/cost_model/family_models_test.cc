@@ -153,8 +153,8 @@ TEST(FamilyModels, FamiliesKeepWhatContradictsApart) {
       const double prior = PriorNs(sample.features, GemmWorkload(kShape), TestTarget());
       sample.ns = prior * prior / sample.ns;
     }
-    Teach(models, first, samples, 60);
-    Teach(models, second, contrary, 60);
+    Teach(models, first, samples, 120);
+    Teach(models, second, contrary, 120);
     ASSERT_TRUE(models.Train());
     errors[families - 1] = Judge(*models.ForTask(first), samples).error +
                            Judge(*models.ForTask(second), contrary).error;

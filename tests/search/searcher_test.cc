@@ -120,12 +120,14 @@ TEST_P(EverySearcher, GoesOnAfterResumeAsIfNeverStopped) {
   }
 }
 
-TEST_P(EverySearcher, ProposesSeedsSoonAndRepairsThem) {
+TEST_P(EverySearcher, ProposesSeedsAfterItsFirstRoundAndRepairsThem) {
   const SyntheticSpace space(8);
   const BlindModel model;
   const auto searcher = Make(space, model, 1);
   std::vector<Path> seeds = {space.All()[777]};
   seeds.push_back({{"sketch", 1, "tiled"}, {"rows", 5, ""}, {"columns", 100, ""}});  // a sibling's
+  const std::vector<Candidate> first = searcher->Propose(2);
+  searcher->Observe(first, Measure(space, first));
   searcher->Seed(seeds);
   const std::vector<Candidate> batch = searcher->Propose(8);
   ASSERT_EQ(batch.size(), 8u);

@@ -42,14 +42,14 @@ struct Setting {
 };
 
 std::vector<Setting> Settings() {
-  GainOptions alone, greedy, uncharted;
-  alone.family_share = 0;
+  GainOptions shared, greedy, uncharted;
+  shared.family_share = 0.5;
   greedy.exploration = 0;
   uncharted.undertrained = 0;
   return {{"gain", "gain", {}},
           {"ansor", "ansor", {}},
           {"round-robin", "round-robin", {}},
-          {"gain without families' gains", "gain", alone},
+          {"gain with families' gains", "gain", shared},
           {"gain without exploration", "gain", greedy},
           {"gain without control chart", "gain", uncharted}};
 }
@@ -114,17 +114,18 @@ Result<Run> StepsOf(const TuningSession& session, const std::vector<TrialRecord>
     goal += task.weight * known_best;
   }
   Run run;
-  double seconds = 0, round_seconds = 0;
+  double seconds = 0, round_seconds = 0, round_trials = 0;
   for (std::size_t i = 0; i < trials.size(); ++i) {
     const TrialRecord& trial = trials[i];
     State& state = states.at(trial.workload);
     seconds += trial.build_s + trial.run_s;
     round_seconds += trial.build_s + trial.run_s;
+    ++round_trials;
     if (trial.status == "ok" && (state.best == 0 || trial.median_ns < state.best))
       state.best = trial.median_ns;
     if (i + 1 == trials.size() || trials[i + 1].round != trial.round) {
-      scheduler->Update(state.task, {state.best, round_seconds});
-      round_seconds = 0;
+      scheduler->Update(state.task, {state.best, round_seconds, -1, round_trials});
+      round_seconds = round_trials = 0;
     }
     double sum = 0;
     for (const auto& [key, one] : states)

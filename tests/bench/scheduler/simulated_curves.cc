@@ -46,7 +46,7 @@ RoundResult SimulatedCurves::Round(int index, int trials) {
     error += off / trials;
   }
   ++task.rounds;
-  return {task.best_ns, task.trial_s * trials, error};
+  return {task.best_ns, task.trial_s * trials, error, static_cast<double>(trials)};
 }
 
 double SimulatedCurves::BestTotalNs() const {

@@ -9,6 +9,7 @@
 #include "measure/internal/kernel_worker.h"
 
 namespace kindred {
+
 Result<std::unique_ptr<KernelRunner>> MakeCudaKernelRunner(const Target& target, KernelTask task,
                                                            const CudaRunnerOptions& options) {
   KINDRED_TRY(const std::vector<int> devices, CudaDevicesOf(target.id, options.program));
@@ -41,6 +42,7 @@ Result<std::unique_ptr<KernelRunner>> MakeCudaKernelRunner(const Target& target,
   device.compiler = [builder](const KernelSource&) -> Result<std::string> {
     return builder->compiler();
   };
+  device.driver = DriverOf;
   auto runner = std::make_unique<WorkerKernelRunner>(std::move(device));
   KINDRED_CHECK(runner->Start());
   return std::unique_ptr<KernelRunner>(std::move(runner));

@@ -9,7 +9,6 @@
 #include "measure/internal/reference_file.h"
 
 namespace kindred {
-namespace {}  // namespace
 
 Outcome CudaWorkerState::Failed(CudaResult code, const std::string& doing) const {
   return Failure(StatusOf(code), device_->api().Text(code) + " " + doing);

@@ -35,11 +35,11 @@ Result<WorkerProcess*> WorkerKernelRunner::ReadyWorker() {
   if (worker_ && worker_->alive()) return &*worker_;
   worker_.reset();
   KINDRED_TRY(worker_, WorkerProcess::Start(device_.program, device_.role));
-  const auto must = [&](const std::string& line, double timeout_s) -> Result<void> {
+  const auto must = [&](const std::string& line, double timeout_s) -> Result<std::string> {
     const WorkerProcess::Reply reply = worker_->Ask(line, timeout_s);
     if (reply.end == WorkerProcess::End::kAnswered && !reply.answer.failed &&
         reply.answer.outcome.status == Status::kOk)
-      return {};
+      return reply.answer.more;
     const std::string cause = reply.end == WorkerProcess::End::kTimedOut ? "it took too long"
                               : reply.end == WorkerProcess::End::kAnswered
                                   ? reply.answer.outcome.message
@@ -47,7 +47,10 @@ Result<WorkerProcess*> WorkerKernelRunner::ReadyWorker() {
     worker_.reset();
     return Environment("a worker cannot prepare the kernel's buffers and reference: " + cause);
   };
-  for (const std::string& line : device_.opening) KINDRED_CHECK(must(line, kOpenTimeout_s));
+  for (std::size_t i = 0; i < device_.opening.size(); ++i) {
+    KINDRED_TRY(const std::string told, must(device_.opening[i], kOpenTimeout_s));
+    if (i == 0 && device_.driver) driver_ = device_.driver(told);
+  }
   if (reference_)
     KINDRED_CHECK(must(*reference_, device_.limits.run_timeout_s * kReferencePatience));
   return &*worker_;
@@ -124,6 +127,7 @@ Result<Outcome> WorkerKernelRunner::Measure(const KernelSource& candidate, doubl
   outcome.build_s = built.build_s;
   outcome.facts = built.facts;
   outcome.compiler = std::move(compiler);
+  outcome.driver = driver_;
   return outcome;
 }
 

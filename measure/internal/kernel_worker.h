@@ -29,6 +29,8 @@ struct KernelDevice {
       build;
   std::function<KernelCall(const BuiltKernel&, const KernelSource&)> call;
   std::function<Result<std::string>(const KernelSource&)> compiler;  // name and version
+  // Outcome::driver, from what the worker tells in answer to the first opening line; may be empty.
+  std::function<std::string(const std::string& told)> driver;
 };
 
 class WorkerKernelRunner final : public KernelRunner {
@@ -56,6 +58,7 @@ class WorkerKernelRunner final : public KernelRunner {
   std::map<std::string, BuiltKernel> ahead_;  // the last batch
   std::optional<WorkerProcess> worker_;
   std::optional<std::string> reference_;  // the request that takes it
+  std::string driver_;
 };
 
 }  // namespace kindred

@@ -98,6 +98,7 @@ def the_three(sandbox):
         sandbox.check(t4.code == 0 and len((t4.json() or {}).get("results", [])) == trials, f"{kernel}: results in T4", t4)
     rows = (harness.export(sandbox, "k.db") or {}).values()
     sandbox.check(rows and all(row["conditions"].get("timer") == "cupti" for row in rows), "rows say how they were timed")
+    sandbox.check(all(row["driver"] == "580.65.06 (CUDA 13.0)" for row in rows), "rows name the driver")
 
 
 def trouble(sandbox):

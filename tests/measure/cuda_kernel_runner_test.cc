@@ -95,6 +95,7 @@ TEST_F(CudaKernelRunnerTest, WhatTheReferenceWritesIsRight) {
   EXPECT_TRUE(right.validated);
   EXPECT_GT(right.median_ns, 0);
   EXPECT_EQ(right.timer, "cupti");
+  EXPECT_EQ(right.driver, "580.65.06 (CUDA 13.0)");
   EXPECT_THAT(right.compiler, HasSubstr("NVRTC"));
 
   const Outcome wrong = Measure(kScale + kHalve + "  if (i == 42) out[i] = -7;");

@@ -37,10 +37,13 @@ TuningInput InputOf(const std::vector<ScheduleRecording>& recordings) {
 }
 
 Result<RecordedSession> RunOnRecordings(TuningInput input, TuneOptions options, int trials_per_task,
-                                        ReplayRunner& runner) {
+                                        ReplayRunner& runner, std::unique_ptr<TuningLog> log) {
   RecordedSession run;
-  KINDRED_TRY(run.log, OpenSqliteLog(":memory:", OpenMode::kReadWrite));
-  options.trials = trials_per_task * static_cast<std::int64_t>(runner.recordings().size());
+  run.log = std::move(log);
+  if (!run.log) {
+    KINDRED_TRY(run.log, OpenSqliteLog(":memory:", OpenMode::kReadWrite));
+  }
+  options.trials = trials_per_task * static_cast<std::int64_t>(input.model.tasks.size());
   options.space = [&](const Workload& workload, const Target& target) {
     return runner.RecordedSpace(workload, target);
   };

@@ -32,9 +32,11 @@ struct RecordedSession {
   std::vector<TrialRecord> trials;  // in order
 };
 
-// Tunes with `options` until `trials_per_task` are spent on average.
+// Tunes with `options` until `trials_per_task` are spent on average, into `log` or, without one, an
+// empty log.
 Result<RecordedSession> RunOnRecordings(TuningInput input, TuneOptions options, int trials_per_task,
-                                        ReplayRunner& runner);
+                                        ReplayRunner& runner,
+                                        std::unique_ptr<TuningLog> log = nullptr);
 
 // {"median", "min", "max"} of at least one value.
 nlohmann::ordered_json Spread(std::vector<double> values);

@@ -123,7 +123,9 @@ TEST_F(CudaKernelRunnerTest, TroubleIsAnOutcomeAndTheReferenceOutlivesIt) {
   KernelSource threads = UserKernel(kScale + kHalve);
   threads.steps[0].block = {64, 32, 1};
   EXPECT_EQ(Measure(threads).status, Status::kRunError);
-  const Outcome much = Measure("  __shared__ float much[20000];\n  much[i] = in[0];\n  __syncthreads();\n  both[0] = much[127 - i];\n" + kScale);
+  const Outcome much = Measure(
+      "  __shared__ float much[20000];\n  much[i] = in[0];\n  __syncthreads();\n  both[0] = much[127 - i];\n" +
+      kScale);
   EXPECT_EQ(much.status, Status::kBuildError);
   EXPECT_THAT(much.message, HasSubstr("too much shared data"));
   EXPECT_EQ(Measure(kScale + kHalve).status, Status::kOk);

@@ -244,6 +244,20 @@ Result<void> CheckDims(const ImportedModel& model,
   return {};
 }
 
+TuningInput InputOfWorkloads(const std::string& name, std::vector<NamedWorkload> workloads) {
+  TuningInput input;
+  input.path = input.model.name = name;
+  input.model.nodes = input.model.tunable = static_cast<int>(workloads.size());
+  for (NamedWorkload& one : workloads) {
+    ImportedTask& task = input.model.tasks.emplace_back();
+    task.canonical = Canonicalize(one.workload);
+    task.uses.emplace_back().nodes = {one.name};
+    task.name = std::move(one.name);
+    task.workload = std::move(one.workload);
+  }
+  return input;
+}
+
 Result<DimValues> ParseDims(const std::vector<std::string>& bindings) {
   DimValues dims;
   for (const std::string& binding : bindings) {

@@ -44,6 +44,13 @@ Result<std::vector<TuningInput>> ReadInputs(const std::vector<std::string>& path
 // are.
 Result<void> CheckDims(const ImportedModel& model, const std::map<std::string, std::int64_t>& dims);
 
+struct NamedWorkload {
+  std::string name;
+  Workload workload;
+};
+// A model of workloads that run once each; path and name are `name`.
+TuningInput InputOfWorkloads(const std::string& name, std::vector<NamedWorkload> workloads);
+
 // "batch=1", "seq=128,384": a dimension's name and its values. Naming a dimension again adds
 // values.
 Result<DimValues> ParseDims(const std::vector<std::string>& bindings);

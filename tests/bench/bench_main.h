@@ -14,18 +14,15 @@
 
 namespace kindred::bench {
 
-// "Numbers, with commas between", e.g. --seeds 0,1,2.
-template <typename Number>
-CLI::Option* AddNumbers(CLI::App& app, const std::string& name, std::vector<Number>& numbers,
-                        const std::string& help) {
-  return app.add_option(name, numbers, help)
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->capture_default_str();
+// Values with commas between, e.g. --seeds 0,1,2.
+template <typename Value>
+CLI::Option* AddList(CLI::App& app, const std::string& name, std::vector<Value>& values,
+                     const std::string& help) {
+  return app.add_option(name, values, help)->delimiter(',')->allow_extra_args(false);
 }
 
 inline void AddSeeds(CLI::App& app, std::vector<std::uint64_t>& seeds) {
-  AddNumbers(app, "--seeds", seeds, "Numbers, with commas between");
+  AddList(app, "--seeds", seeds, "Numbers, with commas between")->capture_default_str();
 }
 
 // Parses the command line, runs, and prints the report on standard output, or the error on standard

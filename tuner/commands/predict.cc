@@ -54,19 +54,13 @@ Result<std::vector<Point>> SweepPoints(const std::string& path, const Sweep& swe
 TuningInput InputOf(const PredictCommand& command, const Sweep& sweep,
                     const std::vector<Point>& points, const std::vector<std::int64_t>& chosen) {
   const std::string stem = std::filesystem::path(command.workload).stem().string();
-  TuningInput input;
+  std::vector<NamedWorkload> workloads;
+  for (const Point& point : points)
+    if (std::binary_search(chosen.begin(), chosen.end(), point.value))
+      workloads.push_back({fmt::format("{} {}={}", stem, sweep.name, point.value), point.workload});
+  TuningInput input =
+      InputOfWorkloads(fmt::format("{}, sweep of {}", stem, sweep.name), std::move(workloads));
   input.path = command.workload;
-  input.model.name = fmt::format("{}, sweep of {}", stem, sweep.name);
-  for (const Point& point : points) {
-    if (!std::binary_search(chosen.begin(), chosen.end(), point.value)) continue;
-    ImportedTask task;
-    task.name = fmt::format("{} {}={}", stem, sweep.name, point.value);
-    task.workload = point.workload;
-    task.canonical = Canonicalize(point.workload);
-    task.uses.emplace_back().nodes = {task.name};
-    input.model.tasks.push_back(std::move(task));
-  }
-  input.model.nodes = input.model.tunable = static_cast<int>(input.model.tasks.size());
   return input;
 }
 

@@ -118,9 +118,7 @@ int Main(int argc, char** argv) {
   CLI::App app("What each part of the search is worth, on recordings of schedules");
   app.add_option("recordings", options.recordings, "NAME.json.gz, made by `kindred record`")
       ->required();
-  app.add_option("--settings", options.settings, "Only these, with commas between")
-      ->delimiter(',')
-      ->allow_extra_args(false);
+  AddList(app, "--settings", options.settings, "Only these, with commas between");
   AddSeeds(app, options.seeds);
   app.add_option("--trials-per-task", options.trials_per_task, "On average")
       ->check(CLI::Range(1, 100000))

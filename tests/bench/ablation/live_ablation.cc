@@ -10,14 +10,14 @@
 #include <filesystem>
 #include <string>
 
-#include <stdlib.h>
-
 #include <fmt/format.h>
 
 #include "database/sqlite_log.h"
 #include "measure/runner.h"
 #include "tests/bench/ablation/ablated_runs.h"
 #include "tests/bench/bench_main.h"
+#include "tests/bench/tune_quietly.h"
+#include "tests/measure/scratch.h"
 #include "tuner/inputs.h"
 #include "tuner/targets.h"
 
@@ -32,53 +32,32 @@ struct Options {
   int trials_per_task = 16;
 };
 
-// A directory that goes when its time is over.
-class TemporaryFolder {
- public:
-  TemporaryFolder()
-      : path_((std::filesystem::temp_directory_path() / "live_ablation.XXXXXX").string()) {
-    if (mkdtemp(path_.data()) == nullptr) path_.clear();
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
-
-Result<Trials> Tune(const Setting& setting, std::uint64_t seed, const Target& target,
-                    const Options& options) {
-  KINDRED_TRY(const auto inputs, ReadInputs(options.workloads, {}));
-  const TemporaryFolder cache;
+Result<Trials> Tune(const Setting& setting, std::uint64_t seed,
+                    const std::vector<TuningInput>& inputs, const Target& target,
+                    int trials_per_task) {
+  const Scratch cache;
   RunnerSettings settings;
   settings.cache = cache.path();
   KINDRED_TRY(const auto runner, MakeRunner(target, settings));
   KINDRED_TRY(const auto log, OpenSqliteLog(":memory:", OpenMode::kReadWrite));
   TuneOptions tune = setting.options;
   tune.seed = seed;
-  tune.trials = options.trials_per_task * static_cast<std::int64_t>(options.workloads.size());
+  tune.trials = trials_per_task * static_cast<std::int64_t>(inputs.size());
   KINDRED_TRY(const auto session, TuningSession::Open(inputs, target, tune, *runner, *log));
-  Progress progress(Progress::Style::kQuiet);
-  KINDRED_CHECK(session->Run([] { return false; }, progress));
-  TrialFilter filter;
-  filter.session = session->id();
-  return log->Trials(filter);
+  return TuneQuietly(*session, *log);
 }
 
 Result<std::string> Ablate(const Options& options) {
   KINDRED_TRY(const auto settings, Settings(options.settings));
-  const TemporaryFolder folder;
+  KINDRED_TRY(const auto inputs, ReadInputs(options.workloads, {}));
+  const Scratch folder;
   KINDRED_TRY(const Target target, ResolveTarget("cpu", folder.path()));
   std::vector<std::vector<Trials>> runs(settings.size());
   std::map<std::string, double> best_ns;
   for (const std::uint64_t seed : options.seeds)
     for (std::size_t i = 0; i < settings.size(); ++i) {
-      KINDRED_TRY(runs[i].emplace_back(), Tune(settings[i], seed, target, options));
+      KINDRED_TRY(runs[i].emplace_back(),
+                  Tune(settings[i], seed, inputs, target, options.trials_per_task));
       KeepBest(runs[i].back(), best_ns);
       fmt::print(stderr, "seed {}, {}: {} trials\n", seed, settings[i].name, runs[i].back().size());
     }
@@ -103,9 +82,7 @@ int Main(int argc, char** argv) {
   Options options;
   CLI::App app("What each part of the search is worth, on this machine");
   app.add_option("workloads", options.workloads, "WORKLOAD.kd")->required();
-  app.add_option("--settings", options.settings, "Only these, with commas between")
-      ->delimiter(',')
-      ->allow_extra_args(false)
+  AddList(app, "--settings", options.settings, "Only these, with commas between")
       ->capture_default_str();
   AddSeeds(app, options.seeds);
   app.add_option("--trials-per-task", options.trials_per_task, "On average")

@@ -8,6 +8,7 @@
 
 #include "database/sqlite_log.h"
 #include "measure/timing.h"
+#include "tests/bench/tune_quietly.h"
 
 namespace kindred::bench {
 
@@ -22,18 +23,10 @@ Result<std::unique_ptr<ReplayRunner>> ReadRecordings(const std::vector<std::stri
 }
 
 TuningInput InputOf(const std::vector<ScheduleRecording>& recordings) {
-  TuningInput input;
-  input.path = input.model.name = "recordings";
-  for (const ScheduleRecording& recording : recordings) {
-    ImportedTask task;
-    task.name = recording.name;
-    task.workload = recording.workload;
-    task.canonical = Canonicalize(recording.workload);
-    task.uses.emplace_back().nodes = {task.name};
-    input.model.tasks.push_back(std::move(task));
-  }
-  input.model.nodes = input.model.tunable = static_cast<int>(input.model.tasks.size());
-  return input;
+  std::vector<NamedWorkload> workloads;
+  for (const ScheduleRecording& recording : recordings)
+    workloads.push_back({recording.name, recording.workload});
+  return InputOfWorkloads("recordings", std::move(workloads));
 }
 
 Result<RecordedSession> RunOnRecordings(TuningInput input, TuneOptions options, int trials_per_task,
@@ -49,11 +42,7 @@ Result<RecordedSession> RunOnRecordings(TuningInput input, TuneOptions options, 
   };
   KINDRED_TRY(run.session, TuningSession::Open({std::move(input)}, runner.recordings()[0].target,
                                                options, runner, *run.log));
-  Progress progress(Progress::Style::kQuiet);
-  KINDRED_CHECK(run.session->Run([] { return false; }, progress));
-  TrialFilter filter;
-  filter.session = run.session->id();
-  KINDRED_TRY(run.trials, run.log->Trials(filter));
+  KINDRED_TRY(run.trials, TuneQuietly(*run.session, *run.log));
   return run;
 }
 

@@ -112,27 +112,45 @@ Result<std::vector<Recorded>> Read(const std::vector<std::string>& paths, Target
   return all;
 }
 
-// Models that saw all others and, of the held out one, the candidates in `seen`.
+// What models are taught by recorded schedules, and say of them.
+class Pupil {
+ public:
+  Pupil(const std::vector<Recorded>& all, const Target& target, FamilyModels::Options options)
+      : all_(all), models_(target, options) {
+    for (const Recorded& one : all) models_.AddTask(one.workload, one.family);
+  }
+  void Observe(std::size_t task, std::size_t i) {
+    const double ns = all_[task].ns[i];
+    models_.Observe({static_cast<int>(task), all_[task].features[i], std::isinf(ns) ? 0 : ns});
+  }
+  Result<void> Train() { return models_.Train(); }
+  // ns of each schedule.
+  std::vector<double> Predict(std::size_t task) const {
+    std::vector<const Candidate*> candidates;
+    for (const Candidate& candidate : all_[task].candidates) candidates.push_back(&candidate);
+    std::vector<double> ns;
+    for (const Prediction& prediction :
+         models_.ForTask(static_cast<int>(task))->Predict(candidates))
+      ns.push_back(prediction.ns);
+    return ns;
+  }
+
+ private:
+  const std::vector<Recorded>& all_;
+  FamilyModels models_;
+};
+
+// Of models that saw all others and, of the held out one, the candidates in `seen`.
 Result<std::vector<double>> Predicted(const std::vector<Recorded>& all, std::size_t held_out,
                                       std::span<const std::size_t> seen, const Target& target,
                                       FamilyModels::Options options, bool others) {
-  FamilyModels models(target, options);
-  for (const Recorded& one : all) models.AddTask(one.workload, one.family);
-  const auto observe = [&](std::size_t task, std::size_t i) {
-    const double ns = all[task].ns[i];
-    models.Observe({static_cast<int>(task), all[task].features[i], std::isinf(ns) ? 0 : ns});
-  };
+  Pupil pupil(all, target, options);
   for (std::size_t task = 0; others && task < all.size(); ++task)
-    for (std::size_t i = 0; task != held_out && i < all[task].ns.size(); ++i) observe(task, i);
-  for (const std::size_t i : seen) observe(held_out, i);
-  if (others || !seen.empty()) KINDRED_CHECK(models.Train());
-  std::vector<const Candidate*> candidates;
-  for (const Candidate& candidate : all[held_out].candidates) candidates.push_back(&candidate);
-  std::vector<double> ns;
-  for (const Prediction& prediction :
-       models.ForTask(static_cast<int>(held_out))->Predict(candidates))
-    ns.push_back(prediction.ns);
-  return ns;
+    for (std::size_t i = 0; task != held_out && i < all[task].ns.size(); ++i)
+      pupil.Observe(task, i);
+  for (const std::size_t i : seen) pupil.Observe(held_out, i);
+  if (others || !seen.empty()) KINDRED_CHECK(pupil.Train());
+  return pupil.Predict(held_out);
 }
 
 // By task: what models that saw the other four fifths of all schedules say of each.
@@ -146,24 +164,18 @@ Result<std::vector<std::vector<double>>> CrossValidated(const std::vector<Record
     fold[task] = Draw(all[task].ns.size(), all[task].ns.size(), seed + task);
     for (std::size_t& one : fold[task]) one %= kFolds;
   }
+  FamilyModels::Options options;
+  options.seed = seed;
   for (std::size_t left_out = 0; left_out < kFolds; ++left_out) {
-    FamilyModels::Options options;
-    options.seed = seed;
-    FamilyModels models(target, options);
-    for (const Recorded& one : all) models.AddTask(one.workload, one.family);
+    Pupil pupil(all, target, options);
     for (std::size_t task = 0; task < all.size(); ++task)
-      for (std::size_t i = 0; i < all[task].ns.size(); ++i) {
-        const double ns = all[task].ns[i];
-        if (fold[task][i] != left_out)
-          models.Observe({static_cast<int>(task), all[task].features[i], std::isinf(ns) ? 0 : ns});
-      }
-    KINDRED_CHECK(models.Train());
+      for (std::size_t i = 0; i < all[task].ns.size(); ++i)
+        if (fold[task][i] != left_out) pupil.Observe(task, i);
+    KINDRED_CHECK(pupil.Train());
     for (std::size_t task = 0; task < all.size(); ++task) {
-      std::vector<const Candidate*> candidates;
-      for (const Candidate& candidate : all[task].candidates) candidates.push_back(&candidate);
-      const auto said = models.ForTask(static_cast<int>(task))->Predict(candidates);
+      const std::vector<double> said = pupil.Predict(task);
       for (std::size_t i = 0; i < said.size(); ++i)
-        if (fold[task][i] == left_out) predicted[task][i] = said[i].ns;
+        if (fold[task][i] == left_out) predicted[task][i] = said[i];
     }
   }
   return predicted;
@@ -318,10 +330,8 @@ int Main(int argc, char** argv) {
   app.add_option("recordings", options.recordings, "NAME.json.gz, made by `kindred record`")
       ->required();
   AddSeeds(app, options.seeds);
-  app.add_option("--samples", options.samples,
-                 "Schedules of the workload itself that models learn from, with commas between")
-      ->delimiter(',')
-      ->allow_extra_args(false)
+  AddList(app, "--samples", options.samples,
+          "Schedules of the workload itself that models learn from, with commas between")
       ->check(CLI::Range(0, 100000))
       ->capture_default_str();
   return ParseAndReport(app, argc, argv, "model_quality", [&] { return Evaluate(options); });

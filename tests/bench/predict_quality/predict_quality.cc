@@ -87,21 +87,12 @@ Result<Measured> MeasureRanked(const std::vector<RankedSchedule>& ranked,
 Result<Measured> Tune(const std::string& name, const Workload& workload, const Target& target,
                       const Options& options, Runner& runner) {
   KINDRED_TRY(const auto log, OpenSqliteLog(":memory:", OpenMode::kReadWrite));
-  std::vector<TuningInput> inputs(1);
-  inputs[0].path = inputs[0].model.name = name;
-  inputs[0].model.nodes = inputs[0].model.tunable = 1;
-  ImportedTask task;
-  task.name = name;
-  task.workload = workload;
-  task.canonical = Canonicalize(workload);
-  task.uses.emplace_back().nodes = {name};
-  inputs[0].model.tasks.push_back(std::move(task));
   TuneOptions tune;
   tune.trials = options.trials;
   tune.seed = options.seed;
   tune.choice_share = kChoiceShare;
-  KINDRED_TRY(const auto session,
-              TuningSession::Open(std::move(inputs), target, tune, runner, *log));
+  KINDRED_TRY(const auto session, TuningSession::Open({InputOfWorkloads(name, {{name, workload}})},
+                                                      target, tune, runner, *log));
   Progress progress(Progress::Style::kQuiet);
   KINDRED_CHECK(session->Run(Never, progress));
   const TuneTask& tuned = session->tasks()[0];

@@ -20,6 +20,7 @@
 #include "measure/timing.h"
 #include "tests/bench/bench_main.h"
 #include "tests/bench/searchers/recording_runner.h"
+#include "tests/bench/tune_quietly.h"
 #include "tuner/session.h"
 
 namespace kindred::bench {
@@ -56,11 +57,7 @@ Result<Run> RunSession(const TuningInput& input, const Options& options,
   tune.seed = seed;
   tune.searcher = searcher;
   KINDRED_TRY(const auto session, TuningSession::Open({input}, target, tune, runner, *log));
-  Progress progress(Progress::Style::kQuiet);
-  KINDRED_CHECK(session->Run([] { return false; }, progress));
-  TrialFilter filter;
-  filter.session = session->id();
-  KINDRED_TRY(const auto trials, log->Trials(filter));
+  KINDRED_TRY(const auto trials, TuneQuietly(*session, *log));
   Run run{searcher, seed, {}, {}, 0};
   double best = 0;
   for (const TrialRecord& trial : trials) {
@@ -193,9 +190,7 @@ int Main(int argc, char** argv) {
                                 "Record of measurements (JSON lines); what it lacks is measured");
   auto* replay = app.add_option("--replay", options.replay, "Record to look everything up in");
   record->excludes(replay);
-  app.add_option("--searchers", options.searchers, "Names, with commas between")
-      ->delimiter(',')
-      ->allow_extra_args(false)
+  AddList(app, "--searchers", options.searchers, "Names, with commas between")
       ->check(CLI::IsMember({"mcts", "evolution", "random"}))
       ->capture_default_str();
   AddSeeds(app, options.seeds);
